@@ -1,0 +1,3 @@
+module github.com/cupatch/cupatch
+
+go 1.26.8

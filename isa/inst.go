@@ -1,0 +1,20 @@
+package isa
+
+// A Status says how far a word is known.
+type Status uint8
+
+// The states of a decoded word.
+const (
+	StatusKnown   Status = iota // a variant fits and the word has text
+	StatusUnknown               // no variant fits: prints as .word
+	StatusIllegal               // a variant fits, with a value that nvdisasm refuses: .illegal
+	StatusSilent                // nvdisasm accepts the word and prints nothing: .silent
+)
+
+// An Inst is a decoded instruction. It is a value; decoding allocates nothing.
+type Inst struct {
+	Word     Word
+	Variant  *Variant // nil when Status is StatusUnknown
+	Status   Status
+	BadSched bool // the control bits hold a value that the variant refuses; Text still prints
+}
