@@ -1,0 +1,209 @@
+// Command cupatch reads, tunes and compares NVIDIA GPU machine code (SASS) after
+// compilation: in a bare cubin, a fatbin, or the fatbins of a host object, library
+// or program. It needs no GPU, no driver and no CUDA toolkit.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sort"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// A command is one subcommand of cupatch.
+type command struct {
+	name  string
+	short string // one line for the overview
+	usage string // hand-written help: forms, options, defaults, examples
+	run   func(e *env, args []string) error
+}
+
+// commands holds every subcommand by name. Each command's file adds its own.
+var commands = map[string]*command{}
+
+// register adds a subcommand; a name used twice is a mistake in the program.
+func register(c *command) {
+	if commands[c.name] != nil {
+		panic("command registered twice: " + c.name)
+	}
+	commands[c.name] = c
+}
+
+// An env is what a command has to do with the world.
+type env struct {
+	stdin  io.Reader
+	stdout *bufio.Writer // the answer
+	stderr io.Writer     // the talk
+	cmd    *command
+	// The options that every command takes.
+	quiet     bool
+	jobs      int
+	colorMode string
+	isTTY     bool // standard output is a terminal
+}
+
+// run executes the command line args and returns the exit status: 0 done, 1 the
+// answer is no, 2 trouble.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	e := &env{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr, isTTY: isTerminal(stdout)}
+	err := e.dispatch(args)
+	if ferr := e.stdout.Flush(); ferr != nil && err == nil {
+		err = fmt.Errorf("standard output: %w", ferr)
+	}
+	return e.finish(err)
+}
+
+// dispatch finds the command that args name and runs it.
+func (e *env) dispatch(args []string) error {
+	if len(args) == 0 {
+		fmt.Fprint(e.stderr, overview())
+		return &exitError{code: 2}
+	}
+	name, rest := args[0], args[1:]
+	switch name {
+	case "-h", "--help":
+		name = "help"
+	case "-V", "--version":
+		name = "version"
+	}
+	c := commands[name]
+	if c == nil {
+		err := usagef("no command %q", name)
+		err.hint = "cupatch help lists the commands"
+		if near := nearest(name, commandNames()); near != "" {
+			err.hint = "did you mean cupatch " + near + "?"
+		}
+		return err
+	}
+	e.cmd = c
+	err := c.run(e, rest)
+	if errors.Is(err, pflag.ErrHelp) {
+		e.stdout.WriteString(c.usage)
+		return nil
+	}
+	return err
+}
+
+// finish reports err and turns it into the exit status.
+func (e *env) finish(err error) int {
+	if err == nil {
+		return 0
+	}
+	var x *exitError
+	if !errors.As(err, &x) {
+		e.report(err)
+		return 2
+	}
+	if x.err != nil {
+		e.report(err)
+	}
+	return x.code
+}
+
+// report writes err, and its hint if it has one, to standard error.
+func (e *env) report(err error) {
+	fmt.Fprintf(e.stderr, "cupatch: error: %v\n", err)
+	if hint := hintOf(err); hint != "" {
+		fmt.Fprintf(e.stderr, "cupatch: hint: %s\n", hint)
+	}
+}
+
+// warnf writes a warning to standard error unless -q asks for silence.
+func (e *env) warnf(format string, args ...any) {
+	if !e.quiet {
+		fmt.Fprintf(e.stderr, "cupatch: warning: "+format+"\n", args...)
+	}
+}
+
+// notef writes a line of talk to standard error unless -q asks for silence.
+func (e *env) notef(format string, args ...any) {
+	if !e.quiet {
+		fmt.Fprintf(e.stderr, "cupatch: "+format+"\n", args...)
+	}
+}
+
+// flags returns a flag set with the options that every command takes.
+func (e *env) flags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet(e.cmd.name, pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	fs.BoolVarP(&e.quiet, "quiet", "q", false, "")
+	fs.IntVarP(&e.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
+	fs.StringVar(&e.colorMode, "color", "", "")
+	return fs
+}
+
+// parse reads args into fs and returns the arguments that are no options.
+func (e *env) parse(fs *pflag.FlagSet, args []string) ([]string, error) {
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, err
+		}
+		return nil, e.usageError(err)
+	}
+	switch e.colorMode {
+	case "", "auto", "always", "never":
+	default:
+		return nil, e.usagef("--color=%s: want auto, always or never", e.colorMode)
+	}
+	if e.jobs < 1 {
+		return nil, e.usagef("-j %d: want at least 1 job", e.jobs)
+	}
+	return fs.Args(), nil
+}
+
+// usagef returns a usage error that points at the command's help.
+func (e *env) usagef(format string, args ...any) error {
+	return e.usageError(fmt.Errorf(format, args...))
+}
+
+func (e *env) usageError(err error) error {
+	return &exitError{code: 2, err: err, hint: "see cupatch help " + e.cmd.name}
+}
+
+// overview returns the text of `cupatch help`.
+func overview() string {
+	var b strings.Builder
+	b.WriteString("cupatch reads, tunes and compares NVIDIA GPU machine code (SASS) in cubins,\n" +
+		"fatbins and host programs.\n\nusage: cupatch COMMAND [OPTIONS] [FILE…]\n\ncommands:\n")
+	for _, name := range commandNames() {
+		fmt.Fprintf(&b, "  %-9s %s\n", name, commands[name].short)
+	}
+	b.WriteString(overviewTail)
+	return b.String()
+}
+
+const overviewTail = `
+options of every command:
+  -q, --quiet     no warnings and no summary, errors only
+  -j, --jobs N    work on N things at once (default: one per processor)
+  --color WHEN    auto, always or never; FORCE_COLOR and NO_COLOR are honoured
+  -h, --help      the command's own help
+
+FILE is a cubin, a fatbin, a host object, library, program or archive with
+fatbins in it, a folder of such files, or - for standard input. FILE#12 takes
+entry 12 of a container, as cupatch ls numbers them; FILE#sm_90 those of an arch.
+
+exit status: 0 done; 1 the answer is no (files differ, an expectation does not
+hold, nothing matched); 2 usage, unreadable input, impossible change.
+`
+
+// commandNames returns the names of all commands in alphabetical order.
+func commandNames() []string {
+	var names []string
+	for name := range commands {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
