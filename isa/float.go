@@ -1,0 +1,64 @@
+package isa
+
+import (
+	"math"
+	"strconv"
+)
+
+// A floatFormat is a binary format of a float immediate.
+type floatFormat struct{ expBits, fracBits uint }
+
+var floatFormats = [...]floatFormat{
+	KindF16:  {5, 10},
+	KindBF16: {8, 7},
+	KindF32:  {8, 23},
+	KindF64:  {11, 20}, // the upper half of a double
+}
+
+// float64 returns the number with the bits x.
+func (f floatFormat) float64(x uint64) float64 {
+	bias := 1<<(f.expBits-1) - 1
+	frac := x & (1<<f.fracBits - 1)
+	exp := int(x >> f.fracBits & (1<<f.expBits - 1))
+	if exp == 0 {
+		exp = 1
+	} else {
+		frac |= 1 << f.fracBits
+	}
+	v := math.Ldexp(float64(frac), exp-bias-int(f.fracBits))
+	if x>>(f.expBits+f.fracBits)&1 != 0 {
+		return -v
+	}
+	return v
+}
+
+// appendFloat appends the number with the bits x as nvdisasm does: with 20
+// significant digits, trailing zeros cut off, but from 1e9 in magnitude in exponent form
+// with 20 digits after the point. Negative zero, infinities and NaNs carry a space at
+// their end, whatever follows.
+func appendFloat(dst []byte, k Kind, x uint64) []byte {
+	f := floatFormats[k]
+	sign := x>>(f.expBits+f.fracBits)&1 != 0
+	if inf := uint64(1)<<f.expBits - 1; x>>f.fracBits&inf == inf {
+		c := byte('+')
+		if sign {
+			c = '-'
+		}
+		dst = append(dst, c)
+		switch frac := x & (1<<f.fracBits - 1); {
+		case frac == 0:
+			return append(dst, "INF "...)
+		case frac>>(f.fracBits-1) != 0:
+			return append(dst, "QNAN "...)
+		}
+		return append(dst, "SNAN "...)
+	}
+	v := f.float64(x)
+	switch {
+	case v == 0 && sign:
+		return append(dst, "-0.0 "...)
+	case v >= 1e9 || v <= -1e9:
+		return strconv.AppendFloat(dst, v, 'e', 20, 64)
+	}
+	return strconv.AppendFloat(dst, v, 'g', 20, 64)
+}
