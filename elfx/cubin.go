@@ -8,6 +8,10 @@ import (
 // Section types of cubins (processor specific range of the ELF format).
 const (
 	shtCudaInfo       = 0x70000000
+	shtCudaGlobal     = 0x70000007
+	shtCudaLocal      = 0x70000009
+	shtCudaShared     = 0x7000000a
+	shtCudaReserved   = 0x70000015
 	shtCudaCompatInfo = 0x70000086
 )
 

@@ -38,6 +38,7 @@ const (
 	shfAlloc      = 0x2
 	shfExec       = 0x4
 	shfCompressed = 0x800
+	shfMercury    = 0x10000000 // cubins only
 
 	shnLoReserve = 0xff00
 	shnXindex    = 0xffff
@@ -81,8 +82,17 @@ type Section struct {
 	nameOff   uint32
 }
 
-// HasData reports whether the section occupies bytes of the file.
-func (s *Section) HasData() bool { return s.Type != shtNobits && s.Type != shtNull && s.Size > 0 }
+// HasData reports whether the section occupies bytes of the file. Besides NOBITS,
+// four types of cubins declare memory only: global, local, shared and reserved shared.
+func (s *Section) HasData() bool { return s.Size > 0 && inFile(s.Type) }
+
+func inFile(typ uint32) bool {
+	switch typ {
+	case shtNull, shtNobits, shtCudaGlobal, shtCudaLocal, shtCudaShared, shtCudaReserved:
+		return false
+	}
+	return true
+}
 
 // end is the offset behind the section's data. Only after checking.
 func (s *Section) end() int64 { return s.Offset + int64(s.Size) }
@@ -172,7 +182,7 @@ func parseSections(data []byte, h *elfHeader) ([]Section, error) {
 			Offset: int64(off), Size: le.Uint64(b[32:]), Link: le.Uint32(b[40:]), Info: le.Uint32(b[44:]),
 			Align: le.Uint64(b[48:]), EntrySize: le.Uint64(b[56:]),
 		}
-		if s.Type != shtNobits && s.Type != shtNull {
+		if inFile(s.Type) {
 			if err := checkRange(sectionLabel(i), at+24, data, off, s.Size); err != nil {
 				return nil, err
 			}
@@ -204,11 +214,12 @@ func sectionLabel(i int) string { return "section " + itoa(i) }
 
 // checkOverlap refuses sections that share bytes of the file, or that reach into the
 // file header. A reader that hands out slices would otherwise show, and a patch
-// would change, the same bytes twice.
+// would change, the same bytes twice. Mercury sections do share constants with their
+// SASS counterparts, and are not read here.
 func checkOverlap(secs []Section, headerEnd int64) error {
 	order := make([]int, 0, len(secs))
 	for i := range secs {
-		if secs[i].HasData() {
+		if secs[i].HasData() && secs[i].Flags&shfMercury == 0 {
 			order = append(order, i)
 		}
 	}

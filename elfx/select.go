@@ -1,0 +1,123 @@
+package elfx
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CutSelector splits FILE#SELECTOR. A name that exists as it stands has no selector.
+func CutSelector(arg string) (path, selector string) {
+	i := strings.LastIndexByte(arg, '#')
+	if i < 0 {
+		return arg, ""
+	}
+	if _, err := os.Lstat(arg); err == nil {
+		return arg, ""
+	}
+	return arg[:i], arg[i+1:]
+}
+
+// ParseArch reads an architecture as people write it: sm_90a, 90a, SM90a, sm90 or
+// compute_90, with the suffix a, f or none. virtual says that it was compute_.
+func ParseArch(s string) (sm int, suffix string, virtual bool, err error) {
+	t := strings.ToLower(s)
+	t, virtual = strings.CutPrefix(t, "compute_")
+	if !virtual {
+		t = strings.TrimPrefix(strings.TrimPrefix(t, "sm"), "_")
+	}
+	n := len(t)
+	if n > 0 && (t[n-1] == 'a' || t[n-1] == 'f') {
+		t, suffix = t[:n-1], t[n-1:]
+	}
+	sm, err = strconv.Atoi(t)
+	if err != nil || sm < 10 || sm > 999 || t[0] < '0' || t[0] > '9' {
+		return 0, "", false, fmt.Errorf("architecture %q: want a name such as sm_90a", s)
+	}
+	return sm, suffix, virtual, nil
+}
+
+// Select returns the entries that a selector names: a list, separated by commas, of
+// numbers (12), ranges of numbers (3-9), architectures (sm_90a for cubins, compute_90
+// for PTX) and kinds (elf, ptx, lto-ir). An empty selector names them all. Something
+// in the list that names nothing is an error that says what there is.
+func (f *File) Select(selector string) ([]*Entry, error) {
+	if selector == "" {
+		return f.entries, nil
+	}
+	want := make(map[*Entry]bool)
+	for _, part := range strings.Split(selector, ",") {
+		match, err := parseSelector(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		found := false
+		for _, e := range f.entries {
+			if match(e) {
+				want[e], found = true, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%s: no entry %q among %d entries (%s)", f.Name, part, len(f.entries), strings.Join(f.Targets(), ", "))
+		}
+	}
+	var out []*Entry
+	for _, e := range f.entries {
+		if want[e] {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// Targets returns the different architectures of the entries, in order.
+func (f *File) Targets() []string {
+	var sorted []*Entry
+	seen := make(map[string]bool)
+	for _, e := range f.entries {
+		if t := e.Target(); t != "" && !seen[t] {
+			seen[t] = true
+			sorted = append(sorted, e)
+		}
+	}
+	slices.SortStableFunc(sorted, func(a, b *Entry) int {
+		if a.SM != b.SM {
+			return a.SM - b.SM
+		}
+		return strings.Compare(a.Target(), b.Target())
+	})
+	out := make([]string, len(sorted))
+	for i, e := range sorted {
+		out[i] = e.Target()
+	}
+	return out
+}
+
+// parseSelector turns one part of a selector into a predicate.
+func parseSelector(part string) (func(*Entry) bool, error) {
+	if lo, hi, ok := strings.Cut(part, "-"); ok {
+		a, err1 := strconv.Atoi(lo)
+		b, err2 := strconv.Atoi(hi)
+		if err1 == nil && err2 == nil && 0 < a && a <= b {
+			return func(e *Entry) bool { return a <= e.Number && e.Number <= b }, nil
+		}
+	}
+	if n, err := strconv.Atoi(part); err == nil {
+		return func(e *Entry) bool { return e.Number == n }, nil
+	}
+	for k, name := range kindNames {
+		if part == name {
+			return func(e *Entry) bool { return e.Kind == Kind(k) }, nil
+		}
+	}
+	sm, suffix, virtual, err := ParseArch(part)
+	if err != nil {
+		return nil, fmt.Errorf("entry selector %q: want a number, a range such as 3-9, an architecture or a kind", part)
+	}
+	return func(e *Entry) bool {
+		isVirtual := e.Kind == KindPTX || e.Kind == KindLTOIR
+		return e.SM == sm && e.Suffix == suffix && isVirtual == virtual && e.Kind != KindConcat
+	}, nil
+}

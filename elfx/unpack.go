@@ -1,0 +1,95 @@
+package elfx
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Sizes that only a decompression bomb has: GPU code shrinks 3 to 15 times.
+const (
+	bombSize  = 64 << 20
+	bombRatio = 1000
+)
+
+// zstdFrameMin is the smallest frame: magic, header of two bytes, one block header.
+const zstdFrameMin = 9
+
+// unpack decodes a payload. size is the declared size of the result; it is checked
+// against limit before anything is allocated.
+func unpack(how Compression, src []byte, size, limit int64) ([]byte, error) {
+	switch how {
+	case Stored:
+		return src[:len(src):len(src)], nil
+	case OldPacking:
+		return nil, fmt.Errorf("compressed by a toolkit older than 9: %w", ErrUnsupported)
+	}
+	if err := checkSizes(how, int64(len(src)), size, limit); err != nil {
+		return nil, err
+	}
+	if how == LZ4 {
+		dst := make([]byte, size)
+		n, err := lz4.UncompressBlock(src, dst)
+		if err != nil {
+			return nil, formatErrorf("lz4 block", 0, "%v", err)
+		}
+		if int64(n) != size {
+			return nil, formatErrorf("lz4 block", 0, "%d bytes instead of the declared %d", n, size)
+		}
+		return dst, nil
+	}
+	return unzstd(src, size)
+}
+
+// checkSizes refuses declared sizes that are above the limit, that no input of that
+// length can produce, or that speak of a bomb.
+func checkSizes(how Compression, packed, size, limit int64) error {
+	if size < 0 || size > limit {
+		return fmt.Errorf("%d bytes after decompression, the limit is %d: %w", size, limit, ErrTooLarge)
+	}
+	if size > bombSize && size/bombRatio > packed {
+		return fmt.Errorf("%d bytes after decompression from %d bytes, more than %d times as many: %w",
+			size, packed, bombRatio, ErrTooLarge)
+	}
+	most := packed * 255 // a byte of an LZ4 length adds 255 at most
+	if how == Zstd {
+		if packed < zstdFrameMin {
+			return formatErrorf("zstd frame", 0, "truncated: %d bytes", packed)
+		}
+		most = packed / 4 * (128 << 10) // a block of four bytes can stand for 128 KiB
+	}
+	if size > most {
+		return formatErrorf(how.String()+" payload", 0, "%d bytes cannot hold the declared %d", packed, size)
+	}
+	return nil
+}
+
+// zstdDecoder is shared: DecodeAll may be called by several goroutines at once. It
+// writes no further than the capacity it is given, which is the declared size.
+var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
+})
+
+func unzstd(src []byte, size int64) ([]byte, error) {
+	d, err := zstdDecoder()
+	if err != nil {
+		return nil, err
+	}
+	var h zstd.Header
+	if err := h.Decode(src); err != nil {
+		return nil, formatErrorf("zstd frame", 0, "%v", err)
+	}
+	if h.HasFCS && h.FrameContentSize != uint64(size) {
+		return nil, formatErrorf("zstd frame", 0, "the frame holds %d bytes, the entry says %d", h.FrameContentSize, size)
+	}
+	dst, err := d.DecodeAll(src, make([]byte, 0, size))
+	if err != nil {
+		return nil, formatErrorf("zstd frame", 0, "%v", err)
+	}
+	if int64(len(dst)) != size {
+		return nil, formatErrorf("zstd frame", 0, "%d bytes instead of the declared %d", len(dst), size)
+	}
+	return dst, nil
+}
