@@ -17,4 +17,6 @@ type Inst struct {
 	Variant  *Variant // nil when Status is StatusUnknown
 	Status   Status
 	BadSched bool // the control bits hold a value that the variant refuses; Text still prints
+
+	prog *program // the compiled form of Variant, set by Decode
 }

@@ -3,6 +3,7 @@ package isa
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 )
 
 // A Table knows the instructions of one architecture. It never changes after it
@@ -13,13 +14,14 @@ type Table struct {
 	// cands holds the variants by opcode, and within an opcode the most specific
 	// first; those of opcode i are cands[first[i]:first[i+1]].
 	cands []candidate
-	first [numOpcodes + 1]uint16
+	first [numOpcodes + 1]uint32
 }
 
 // A candidate is what Decode needs to know of a variant.
 type candidate struct {
 	mask, value Word
 	v           *Variant
+	prog        atomic.Pointer[program]
 }
 
 // numOpcodes is the number of values of the opcode, bits 0–11 and 91.
@@ -32,20 +34,21 @@ func opcodeOf(w Word) int { return int(w.Lo&0xfff | w.Hi>>27&1<<12) }
 // change afterwards. Where the patterns of several variants fit a word, the one with
 // the most constant bits decides, and among equals the one that comes first.
 func NewTable(arch Arch, vs []*Variant) *Table {
-	t := &Table{arch: arch, variants: vs}
-	for _, v := range vs {
-		t.cands = append(t.cands, candidate{v.Mask, v.Value, v})
-	}
-	slices.SortStableFunc(t.cands, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(opcodeOf(a.value), opcodeOf(b.value)),
-			cmp.Compare(b.mask.OnesCount(), a.mask.OnesCount()))
+	t := &Table{arch: arch, variants: vs, cands: make([]candidate, len(vs))}
+	sorted := slices.Clone(vs)
+	slices.SortStableFunc(sorted, func(a, b *Variant) int {
+		return cmp.Or(cmp.Compare(opcodeOf(a.Value), opcodeOf(b.Value)),
+			cmp.Compare(b.Mask.OnesCount(), a.Mask.OnesCount()))
 	})
+	for i, v := range sorted {
+		t.cands[i].mask, t.cands[i].value, t.cands[i].v = v.Mask, v.Value, v
+	}
 	i := 0
 	for op := range numOpcodes {
 		for i < len(t.cands) && opcodeOf(t.cands[i].value) == op {
 			i++
 		}
-		t.first[op+1] = uint16(i)
+		t.first[op+1] = uint32(i)
 	}
 	return t
 }
@@ -60,17 +63,20 @@ func (t *Table) Variants() []*Variant { return t.variants }
 // StatusUnknown.
 func (t *Table) Decode(w Word) Inst {
 	op := opcodeOf(w)
-	for _, c := range t.cands[t.first[op]:t.first[op+1]] {
-		if w.And(c.mask) != c.value {
+	cands := t.cands[t.first[op]:t.first[op+1]]
+	for i := range cands {
+		c := &cands[i]
+		if (w.Lo^c.value.Lo)&c.mask.Lo|(w.Hi^c.value.Hi)&c.mask.Hi != 0 {
 			continue
 		}
-		in := Inst{Word: w, Variant: c.v, BadSched: !c.v.Sched.Legal(w)}
-		for i := range c.v.Template {
-			switch c.v.Template[i].choose(w) {
-			case int(PieceIllegal):
+		p := c.program()
+		in := Inst{Word: w, Variant: c.v, BadSched: !c.v.Sched.Legal(w), prog: p}
+		for k := range p.checks {
+			switch x := p.checks[k].table[p.checks[k].index.value(w)]; x {
+			case PieceIllegal:
 				in.Status = StatusIllegal
 				return in
-			case int(PieceSilent):
+			case PieceSilent:
 				in.Status = StatusSilent
 			}
 		}
@@ -79,18 +85,15 @@ func (t *Table) Decode(w Word) Inst {
 	return Inst{Word: w, Status: StatusUnknown}
 }
 
-// choose returns the index of the alternative that p prints in w, or PieceIllegal
-// or PieceSilent.
-func (p *Piece) choose(w Word) int {
-	if len(p.Tests) == 0 {
-		return 0
+// program returns the compiled form of c's variant, which is made when it is first
+// asked for.
+func (c *candidate) program() *program {
+	p := c.prog.Load()
+	if p == nil {
+		p = compile(c.v)
+		c.prog.Store(p)
 	}
-	index, shift := uint64(0), uint(0)
-	for _, t := range p.Tests {
-		index |= t.outcome(w) << shift
-		shift += t.width()
-	}
-	return int(p.Table[index])
+	return p
 }
 
 // outcome returns the answer to t in w.

@@ -18,22 +18,11 @@ func (t *Table) AppendText(dst []byte, in Inst, pc uint64) []byte {
 	case StatusSilent:
 		return appendRaw(dst, ".silent ", in.Word)
 	}
-	start := len(dst)
-	dst = appendGuard(dst, in.Word, in.Variant.Guard)
-	for i := range in.Variant.Template {
-		p := &in.Variant.Template[i]
-		for _, e := range p.Alts[p.choose(in.Word)] {
-			if e.Lit != "" {
-				dst = append(dst, e.Lit...)
-			} else {
-				dst = e.Slot.append(dst, in.Word, pc)
-			}
-		}
+	p := in.prog
+	if p == nil {
+		p = compile(in.Variant)
 	}
-	for len(dst) > start && dst[len(dst)-1] == ' ' {
-		dst = dst[:len(dst)-1]
-	}
-	return dst
+	return p.appendText(dst, in.Word, pc)
 }
 
 // appendRaw appends name and both halves of w.
