@@ -1,0 +1,123 @@
+package elfx
+
+import (
+	"fmt"
+	"io"
+	"sort"
+)
+
+// An Output is the new content of a file: stretches of the old one and new bytes. It
+// refers to the File it came from, which must stay open while it is used.
+type Output struct {
+	pieces []piece
+	size   int64
+}
+
+// A piece is data, or, where that is nil, so many zeros.
+type piece struct {
+	data []byte
+	size int64
+}
+
+// Size returns the length of the content.
+func (o *Output) Size() int64 { return o.size }
+
+func (o *Output) add(b []byte) {
+	if len(b) > 0 {
+		o.pieces = append(o.pieces, piece{b, int64(len(b))})
+		o.size += int64(len(b))
+	}
+}
+
+func (o *Output) zeros(n int64) {
+	if n > 0 {
+		o.pieces = append(o.pieces, piece{nil, n})
+		o.size += n
+	}
+}
+
+// append adds the whole of p.
+func (o *Output) append(p *Output) {
+	o.pieces = append(o.pieces, p.pieces...)
+	o.size += p.size
+}
+
+// WriteTo writes the content to w.
+func (o *Output) WriteTo(w io.Writer) (int64, error) {
+	var n int64
+	var zeros [1 << 12]byte
+	for _, p := range o.pieces {
+		if p.data != nil {
+			m, err := w.Write(p.data)
+			n += int64(m)
+			if err != nil {
+				return n, err
+			}
+			continue
+		}
+		for left := p.size; left > 0; {
+			m, err := w.Write(zeros[:min(left, int64(len(zeros)))])
+			n += int64(m)
+			left -= int64(m)
+			if err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// Bytes returns the content in memory.
+func (o *Output) Bytes() []byte {
+	out := make([]byte, 0, o.size)
+	for _, p := range o.pieces {
+		if p.data != nil {
+			out = append(out, p.data...)
+		} else {
+			out = append(out, make([]byte, p.size)...)
+		}
+	}
+	return out
+}
+
+// A splice replaces bytes of a file by as many others.
+type splice struct {
+	off  int64
+	data []byte
+}
+
+// A splicer collects changes of a file that keep its size.
+type splicer struct {
+	src     []byte
+	splices []splice
+}
+
+func (s *splicer) put(off int64, data []byte) {
+	if len(data) > 0 {
+		s.splices = append(s.splices, splice{off, data})
+	}
+}
+
+func (s *splicer) put64(off int64, v uint64) { s.put(off, le.AppendUint64(nil, v)) }
+func (s *splicer) put32(off int64, v uint32) { s.put(off, le.AppendUint32(nil, v)) }
+func (s *splicer) put16(off int64, v uint16) { s.put(off, le.AppendUint16(nil, v)) }
+
+// zero replaces size bytes at off by zeros.
+func (s *splicer) zero(off, size int64) { s.put(off, make([]byte, size)) }
+
+// output returns the source up to end with the changes made. Changes must not overlap.
+func (s *splicer) output(end int64) (*Output, error) {
+	sort.SliceStable(s.splices, func(i, j int) bool { return s.splices[i].off < s.splices[j].off })
+	o := &Output{}
+	pos := int64(0)
+	for _, p := range s.splices {
+		if p.off < pos || p.off+int64(len(p.data)) > end {
+			return nil, fmt.Errorf("changes at 0x%x and 0x%x overlap", pos, p.off)
+		}
+		o.add(s.src[pos:p.off])
+		o.add(p.data)
+		pos = p.off + int64(len(p.data))
+	}
+	o.add(s.src[pos:end])
+	return o, nil
+}

@@ -1,0 +1,132 @@
+package elfx
+
+import (
+	"fmt"
+	"sort"
+)
+
+// A remap says where the bytes of a region went when it was rebuilt: stretches of old
+// offsets, each with the new offset of its start, both from the start of the region.
+type remap []struct{ old, new int64 }
+
+// at returns the new place of an old offset.
+func (m remap) at(off int64) int64 {
+	i := sort.Search(len(m), func(i int) bool { return m[i].old > off }) - 1
+	if i < 0 {
+		return off
+	}
+	return m[i].new + off - m[i].old
+}
+
+// rebuildRegion returns the region with new payloads, which may be larger or smaller
+// than the old ones, and where everything went. Bytes between containers stay.
+func (f *File) rebuildRegion(r *Region, payloads map[*Entry]*payload) (*Output, remap) {
+	data := f.root().data
+	out := &Output{}
+	var m remap
+	mark := func(old int64) {
+		m = append(m, struct{ old, new int64 }{old - r.Offset, out.size})
+	}
+	pos := r.Offset
+	for _, c := range r.Containers {
+		mark(pos)
+		out.add(data[pos:c.Offset])
+		pos = c.Offset + c.Size
+		mark(c.Offset)
+		if c.Kind == ContainerCubin {
+			if p := payloads[c.Entries[0]]; p != nil {
+				out.add(p.data)
+			} else {
+				out.add(data[c.Offset:pos])
+			}
+			continue
+		}
+		body := &Output{}
+		rebuildEntries(data, c, payloads, body, func(old, into int64) {
+			m = append(m, struct{ old, new int64 }{old - r.Offset, out.size + c.HeaderSize + into})
+		})
+		header := append([]byte(nil), data[c.Offset:c.Offset+c.HeaderSize]...)
+		le.PutUint64(header[8:], uint64(body.size))
+		out.add(header)
+		out.append(body)
+	}
+	mark(pos)
+	out.add(data[pos : r.Offset+r.Size])
+	return out, m
+}
+
+// rebuildEntries writes the entries of a container. mark is called with each entry's
+// old offset in the file and its new one in the body.
+func rebuildEntries(data []byte, c *Container, payloads map[*Entry]*payload, body *Output, mark func(old, into int64)) {
+	pos := c.Offset + c.HeaderSize
+	for _, e := range c.Entries {
+		p := payloads[e]
+		if e.Parent != nil || p == nil {
+			continue
+		}
+		mark(pos, body.size)
+		body.add(data[pos:e.Offset])
+		mark(e.Offset, body.size)
+		header := append([]byte(nil), data[e.Offset:e.Offset+e.HeaderSize]...)
+		le.PutUint64(header[offPayloadSize:], uint64(p.padded))
+		if e.Compression != Stored {
+			le.PutUint32(header[offPackedSize:], uint32(len(p.data)))
+			le.PutUint64(header[offSize:], uint64(p.size))
+		}
+		body.add(header)
+		body.add(p.data)
+		body.zeros(p.padded - int64(len(p.data)))
+		pos = e.PayloadOffset + e.PayloadSize
+	}
+	mark(pos, body.size)
+	body.add(data[pos : c.Offset+c.Size])
+}
+
+// grow rebuilds the regions that hold payloads that do not fit.
+func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
+	byEntry := make(map[*Entry]*payload)
+	regions := make(map[*Region]bool)
+	for _, p := range payloads {
+		byEntry[p.entry] = p
+		if p.fits {
+			continue
+		}
+		c := p.entry.Container
+		if c.Err != nil {
+			return nil, fmt.Errorf("entry #%d does not fit, and its container is damaged: %w", p.entry.Number, c.Err)
+		}
+		regions[c.Region] = true
+	}
+	switch f.Kind {
+	case FileCubin:
+		out := &Output{}
+		out.add(payloads[0].data)
+		return out, nil
+	case FileFatbin:
+		out, _ := f.rebuildRegion(f.Regions[0], byEntry)
+		return out, nil
+	case FileShared, FileExecutable:
+		return f.growHost(regions, byEntry, payloads, rep)
+	}
+	return nil, &growError{what: rep.Why[0], kind: f.Kind}
+}
+
+// A growError says why a file cannot grow, and what to do instead.
+type growError struct {
+	what string
+	kind FileKind
+}
+
+func (e *growError) Error() string {
+	return fmt.Sprintf("%s, and a file of kind %s cannot grow", e.what, e.kind)
+}
+
+func (e *growError) Unwrap() error { return ErrGrow }
+
+// Hint returns advice for the user.
+func (e *growError) Hint() string {
+	if e.kind == FileObject || e.kind == FileArchive {
+		return "link it and patch the program or shared library instead"
+	}
+	return "extract the cubin, change it, and load it from a file of its own"
+}

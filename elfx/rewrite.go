@@ -1,0 +1,185 @@
+package elfx
+
+import (
+	"fmt"
+	"slices"
+)
+
+// RewriteOptions control [File.Rewrite].
+type RewriteOptions struct {
+	NoGrow bool // refuse with ErrGrow what needs a larger file
+}
+
+// A How is the way in which an entry was written.
+type How uint8
+
+// The ways of writing.
+const (
+	InPlace      How = iota // stored bytes replaced, nothing else touched
+	Recompressed            // compressed anew, at the same place and in the same space
+	Moved                   // in a rebuilt container
+)
+
+var howNames = [...]string{"in place", "recompressed", "moved"}
+
+func (h How) String() string { return howNames[h] }
+
+// A Change tells how one entry was written.
+type Change struct {
+	Entry *Entry
+	How   How
+	Old   int64 // stored bytes before
+	New   int64 // stored bytes after
+}
+
+// A RewriteReport tells what [File.Rewrite] did.
+type RewriteReport struct {
+	Changes []Change
+	OldSize int64
+	NewSize int64
+	// Why says, where the file was rebuilt, what did not fit, and what moved.
+	Why []string
+}
+
+// A payload is what is to be stored for an entry.
+type payload struct {
+	entry  *Entry
+	data   []byte // stored bytes without padding
+	size   int64  // decompressed size
+	padded int64  // space that the container will give it
+	fits   bool   // in the space that the entry has
+}
+
+// Rewrite returns the content of the file with the payloads of some entries replaced
+// by those in changes, which are not compressed. Stored payloads of the same size are
+// replaced in place, compressed ones where they fit their space. Where one does not,
+// the container is rebuilt: a .fatbin file is written anew; the fatbin section of a
+// host program or library moves to a new segment at its end, and the pointers to it
+// follow. Objects and archives cannot grow: [ErrGrow]. Nothing is written to disk.
+func (f *File) Rewrite(changes map[*Entry][]byte, opt RewriteOptions) (*Output, *RewriteReport, error) {
+	if f.parent != nil {
+		return nil, nil, fmt.Errorf("%s: a member cannot be written by itself", f.Name)
+	}
+	if why := f.ReadOnly(); why != "" {
+		return nil, nil, fmt.Errorf("%s: %s: %w", f.Name, why, ErrUnsupported)
+	}
+	payloads, err := f.payloads(changes)
+	if err != nil {
+		return nil, nil, err
+	}
+	rep := &RewriteReport{OldSize: f.Size}
+	grow := false
+	for _, p := range payloads {
+		how := InPlace
+		if p.entry.Compression != Stored {
+			how = Recompressed
+		}
+		if !p.fits {
+			grow, how = true, Moved
+			rep.Why = append(rep.Why, fmt.Sprintf("entry #%d needs %d bytes (%s), its place has %d",
+				p.entry.Number, len(p.data), p.entry.Compression, p.entry.PayloadSize))
+		}
+		rep.Changes = append(rep.Changes, Change{Entry: p.entry, How: how, Old: p.entry.StoredSize, New: int64(len(p.data))})
+	}
+	var out *Output
+	switch {
+	case !grow:
+		s := &splicer{src: f.data}
+		for _, p := range payloads {
+			p.splice(s)
+		}
+		out, err = s.output(f.Size)
+	case opt.NoGrow:
+		err = fmt.Errorf("%s, and growing is not allowed: %w", rep.Why[0], ErrGrow)
+	default:
+		out, err = f.grow(payloads, rep)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	rep.NewSize = out.size
+	return out, rep, nil
+}
+
+// payloads prepares the new payloads in the order of the file. Parts of a
+// concatenation become one payload of the whole.
+func (f *File) payloads(changes map[*Entry][]byte) ([]*payload, error) {
+	blobs := make(map[*Entry][]byte)
+	var order []*Entry
+	whole := make(map[*Entry][]byte)
+	for _, e := range f.entries {
+		data, ok := changes[e]
+		if !ok {
+			continue
+		}
+		if e.Err != nil {
+			return nil, fmt.Errorf("%s: %w", e.place(), e.Err)
+		}
+		if e.Parent == nil {
+			order, whole[e] = append(order, e), data
+			continue
+		}
+		blob := blobs[e.Parent]
+		if blob == nil {
+			old, err := e.Parent.Data()
+			if err != nil {
+				return nil, err
+			}
+			blob = slices.Clone(old)
+			blobs[e.Parent], whole[e.Parent] = blob, blob
+			order = append(order, e.Parent)
+		}
+		if int64(len(data)) != e.Size {
+			return nil, fmt.Errorf("%s: %d bytes instead of %d inside a concatenation: %w", e.place(), len(data), e.Size, ErrUnsupported)
+		}
+		copy(blob[e.inner:], data)
+	}
+	if n := len(order) + len(changes); n > 0 && len(order) == 0 {
+		return nil, fmt.Errorf("%s: the changes are of entries of another file", f.Name)
+	}
+	out := make([]*payload, len(order))
+	for i, e := range order {
+		data, err := pack(e.Compression, whole[e])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.place(), err)
+		}
+		p := &payload{entry: e, data: data, size: int64(len(whole[e])), padded: alignUp(int64(len(data)), 8)}
+		p.fits = int64(len(data)) <= e.PayloadSize
+		if p.fits {
+			p.padded = e.PayloadSize
+		}
+		if e.Container.Kind == ContainerCubin && int64(len(data)) != e.Size {
+			p.fits, p.padded = false, int64(len(data))
+		}
+		out[i] = p
+	}
+	return out, nil
+}
+
+// splice puts a payload that fits into its place.
+func (p *payload) splice(s *splicer) {
+	e := p.entry
+	if e.Compression == Stored {
+		// The bytes that stay the same are left alone: the output then shares them.
+		p.spliceStored(s)
+		return
+	}
+	s.put32(e.Offset+offPackedSize, uint32(len(p.data)))
+	s.put64(e.Offset+offSize, uint64(p.size))
+	s.put(e.PayloadOffset, p.data)
+	s.zero(e.PayloadOffset+int64(len(p.data)), e.PayloadSize-int64(len(p.data)))
+}
+
+// spliceStored replaces the pages of a stored payload that differ.
+func (p *payload) spliceStored(s *splicer) {
+	const page = 1 << 12
+	e := p.entry
+	old := s.src[e.PayloadOffset : e.PayloadOffset+e.PayloadSize]
+	for pos := 0; pos < len(p.data); pos += page {
+		end := min(pos+page, len(p.data))
+		if string(old[pos:end]) != string(p.data[pos:end]) {
+			s.put(e.PayloadOffset+int64(pos), p.data[pos:end])
+		}
+	}
+	s.zero(e.PayloadOffset+int64(len(p.data)), e.PayloadSize-int64(len(p.data)))
+}
