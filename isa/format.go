@@ -137,18 +137,6 @@ func maskRanges(m Word) []Range {
 	return rs
 }
 
-// Mnemonic returns the instruction name that v's text starts with, such as LDG.
-func (v *Variant) Mnemonic() string {
-	for _, p := range v.Template {
-		for _, a := range p.Alts {
-			if len(a) > 0 && a[0].Lit != "" {
-				return leadingName(a[0].Lit)
-			}
-		}
-	}
-	return ""
-}
-
 // leadingName returns the letters, digits and underscores that s starts with.
 func leadingName(s string) string {
 	n := 0

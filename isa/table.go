@@ -3,6 +3,7 @@ package isa
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,8 +14,9 @@ type Table struct {
 	variants []*Variant
 	// cands holds the variants by opcode, and within an opcode the most specific
 	// first; those of opcode i are cands[first[i]:first[i+1]].
-	cands []candidate
-	first [numOpcodes + 1]uint32
+	cands  []candidate
+	first  [numOpcodes + 1]uint32
+	groups sync.Map // *Variant → []*Group
 }
 
 // A candidate is what Decode needs to know of a variant.

@@ -1,0 +1,172 @@
+package isa
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Group is a modifier group of a variant: a field whose values print as a
+// modifier, of which one is chosen.
+type Group struct {
+	Name    string // unique within the variant: `evict`, `size`, or `mod84` where no name is known
+	Field   Field
+	Values  []GroupValue // by the field's value
+	Operand int          // -1 for a modifier of the opcode, else the operand it stands at
+	Default int          // the value that prints nothing, or -1
+}
+
+// A GroupValue is one value of a group.
+type GroupValue struct {
+	Text  string // `EF`, `STRONG.GPU`; empty for what prints nothing
+	Legal bool   // false for INVALIDn and ???n and for what nvdisasm refuses
+}
+
+// Groups returns the modifier groups of v, which must not be changed.
+func (t *Table) Groups(v *Variant) []*Group {
+	if gs, ok := t.groups.Load(v); ok {
+		return gs.([]*Group)
+	}
+	gs, _ := t.groups.LoadOrStore(v, findGroups(v))
+	return gs.([]*Group)
+}
+
+// findGroups makes a group of each choice between literals that the values of fields
+// alone decide.
+func findGroups(v *Variant) []*Group {
+	var gs []*Group
+	operand, depth := -1, 0
+	for i := range v.Template {
+		p := &v.Template[i]
+		if g := newGroup(p); g != nil {
+			g.Operand = operand
+			gs = append(gs, g)
+		}
+		for _, e := range p.richest() {
+			for _, c := range e.Lit {
+				switch {
+				case operand < 0:
+					if c == ' ' {
+						operand = 0
+					}
+				case strings.ContainsRune("[{(", c):
+					depth++
+				case strings.ContainsRune("]})", c):
+					depth--
+				case c == ',' && depth == 0:
+					operand++
+				}
+			}
+		}
+	}
+	nameGroups(gs)
+	return gs
+}
+
+// newGroup returns the group that p is, or nil.
+func newGroup(p *Piece) *Group {
+	g := &Group{Default: -1}
+	for _, t := range p.Tests {
+		if t.Kind != TestValue {
+			return nil
+		}
+		g.Field = append(g.Field, t.Field...)
+	}
+	if len(p.Tests) == 0 || checkField(g.Field) != nil || g.Field.Width() > maxGroupBits {
+		return nil
+	}
+	for i, x := range p.Table {
+		v := GroupValue{}
+		if int(x) < len(p.Alts) {
+			a := p.Alts[x]
+			if len(a) > 1 || len(a) == 1 && a[0].Lit == "" {
+				return nil
+			}
+			if len(a) == 1 {
+				v.Text = strings.Trim(a[0].Lit, " .,")
+			}
+			v.Legal = !isInvalid(v.Text)
+			if v.Text == "" && g.Default < 0 {
+				g.Default = i
+			}
+		}
+		g.Values = append(g.Values, v)
+	}
+	return g
+}
+
+// maxGroupBits is the greatest width of a modifier group.
+const maxGroupBits = 12
+
+// isInvalid reports whether a modifier's text says that the value has no meaning.
+func isInvalid(text string) bool {
+	return strings.Contains(text, "???") || strings.Contains(text, "INVALID")
+}
+
+// nameGroups gives the groups of one variant their names.
+func nameGroups(gs []*Group) {
+	seen := map[string]int{}
+	for _, g := range gs {
+		name := groupName(g)
+		if name == "" {
+			name = "mod" + strconv.Itoa(int(g.Field[0].Lo))
+		}
+		seen[name]++
+		if n := seen[name]; n > 1 {
+			name += strconv.Itoa(n)
+		}
+		g.Name = name
+	}
+}
+
+// groupName returns the name of the first known group that has g's values, or of a
+// flag its own text in small letters.
+func groupName(g *Group) string {
+	var texts []string
+	for _, v := range g.Values {
+		if v.Legal && v.Text != "" && !slices.Contains(texts, v.Text) {
+			texts = append(texts, v.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	for _, k := range knownGroups {
+		if k.fits(texts) {
+			return k.name
+		}
+	}
+	if len(texts) == 1 {
+		if name := leadingName(strings.ToLower(texts[0])); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// A knownGroup is a name for groups. A group has it when all its values are among
+// words, and one of them among keys.
+type knownGroup struct {
+	name string
+	keys map[string]bool
+	more map[string]bool
+}
+
+func (k *knownGroup) fits(texts []string) bool {
+	found := false
+	for _, t := range texts {
+		if k.keys[t] {
+			found = true
+		} else if !k.more[t] {
+			return false
+		}
+	}
+	return found
+}
+
+// knownGroups are tried in order.
+var knownGroups = []knownGroup{
+	{"evict", nameSet("EF EL LU EU NA"), nil},
+	{"prefetch", nameSet("LTC64B LTC128B LTC256B"), nil},
+	{"size", nameSet("U8 S8 U16 S16 64 128"), nameSet("32 U32 S32 U64 S64 256")},
+}

@@ -1,0 +1,77 @@
+package isa
+
+import "slices"
+
+// An OpcodeSet is a set of opcodes, a cheap test to make before decoding.
+type OpcodeSet struct{ bits [numOpcodes / 64]uint64 }
+
+// Has reports whether the opcode of w, bits 0–11 and 91, is in s.
+func (s *OpcodeSet) Has(w Word) bool {
+	op := opcodeOf(w)
+	return s.bits[op/64]>>(op%64)&1 != 0
+}
+
+// MayMatch returns the opcodes of the variants that have a mnemonic, such as LDG, for
+// which pred is true. A word whose opcode is not in the set has no such mnemonic.
+func (t *Table) MayMatch(pred func(mnemonic string) bool) *OpcodeSet {
+	var s OpcodeSet
+	for _, v := range t.variants {
+		if slices.ContainsFunc(v.Mnemonics(), pred) {
+			op := opcodeOf(v.Value)
+			s.bits[op/64] |= 1 << (op % 64)
+		}
+	}
+	return &s
+}
+
+// Mnemonics returns the instruction names that the texts of v start with, mostly
+// one, sorted.
+func (v *Variant) Mnemonics() []string {
+	names := map[string]bool{}
+	openNames(v.Template, "", names)
+	out := make([]string, 0, len(names))
+	for name := range names {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// openNames adds to names those that the text of the pieces ps can start with, after
+// the part that is already read.
+func openNames(ps []Piece, read string, names map[string]bool) {
+	if len(ps) == 0 || len(names) > maxMnemonics {
+		if read != "" {
+			names[read] = true
+		}
+		return
+	}
+	for _, a := range ps[0].Alts {
+		switch {
+		case len(a) == 0:
+			openNames(ps[1:], read, names)
+		case a[0].Lit == "":
+			names[read] = true
+		default:
+			name := leadingName(a[0].Lit)
+			if name == a[0].Lit && len(a) == 1 {
+				openNames(ps[1:], read+name, names)
+			} else if read+name != "" {
+				names[read+name] = true
+			}
+		}
+	}
+}
+
+// maxMnemonics bounds the names of one variant.
+const maxMnemonics = 64
+
+// Mnemonic returns the instruction name that v's text starts with, the first in
+// order where there are several.
+func (v *Variant) Mnemonic() string {
+	names := v.Mnemonics()
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}

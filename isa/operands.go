@@ -1,0 +1,229 @@
+package isa
+
+import (
+	"strconv"
+	"strings"
+)
+
+// An OperandInfo says what is known of an operand of a variant.
+type OperandInfo struct {
+	Name   string // `dst`, `src1`, `imm`, …; see [Table.Operands]
+	Kind   Kind   // of the operand's last field, KindNone if it has none
+	Fields []Field
+	Text   string // as it prints, a placeholder for each field: `desc[{UR}][{R}.64+{shex}]`
+}
+
+// Operands returns the operands of v in printed order, as they stand when all that v
+// can print is printed; [Table.Split] says which a word prints.
+//
+// What is written comes first and is called dst, dst2, …; sources are src1, src2, …
+// by position, except that a number is called imm (imm2, …) and a branch's target
+// target. A destination predicate beside a destination register is dst2.
+func (t *Table) Operands(v *Variant) []OperandInfo {
+	ops := fullOperands(v)
+	texts := make([]string, len(ops))
+	for i := range ops {
+		texts[i] = sampleOperand(ops[i])
+	}
+	for i, name := range nameOperands(v.Mnemonic(), texts) {
+		ops[i].Name = name
+	}
+	return ops
+}
+
+// fullOperands returns the operands of v in its longest form: of each choice the
+// alternative with the most fields counts, of those the longest.
+func fullOperands(v *Variant) []OperandInfo {
+	var ops []OperandInfo
+	var cur OperandInfo
+	depth, started := 0, false
+	end := func() {
+		cur.Text = strings.TrimSpace(cur.Text)
+		if cur.Text != "" {
+			ops = append(ops, cur)
+		}
+		cur = OperandInfo{}
+	}
+	for i := range v.Template {
+		for _, e := range v.Template[i].richest() {
+			if e.Lit == "" {
+				if started {
+					cur.Kind = e.Slot.Kind
+					cur.Fields = append(cur.Fields, e.Slot.Field)
+					cur.Text += "{" + e.Slot.Kind.String() + "}"
+				}
+				continue
+			}
+			for _, c := range e.Lit {
+				switch {
+				case !started:
+					started = c == ' '
+					continue
+				case c == ',' && depth == 0:
+					end()
+					continue
+				case strings.ContainsRune("[{(", c):
+					depth++
+				case strings.ContainsRune("]})", c):
+					depth--
+				}
+				cur.Text += string(c)
+			}
+		}
+	}
+	end()
+	return ops
+}
+
+// richest returns the alternative of p with the most operands, of those the longest.
+func (p *Piece) richest() Alt {
+	var best Alt
+	score := -1
+	for _, a := range p.Alts {
+		n := 0
+		for _, e := range a {
+			n += len(e.Lit)
+			if e.Lit == "" {
+				n += 1000
+			}
+		}
+		if n > score {
+			best, score = a, n
+		}
+	}
+	return best
+}
+
+// sampleOperand returns an operand as it may print.
+func sampleOperand(o OperandInfo) string {
+	r := strings.NewReplacer("{R}", "R0", "{UR}", "UR0", "{P}", "P0", "{UP}", "UP0", "{dec}", "1", "{hex}", "0x1",
+		"{shex}", "0x1", "{rel}", "0x1", "{f16}", "1", "{bf16}", "1", "{f32}", "1", "{f64}", "1", "{log2}", "0x1")
+	return r.Replace(o.Text)
+}
+
+// nameOperands returns the names of the printed operands ops of an instruction.
+func nameOperands(mnemonic string, ops []string) []string {
+	names := make([]string, len(ops))
+	outs := outputs(mnemonic, ops)
+	dst := numberedName{stem: "dst"}
+	imm := numberedName{stem: "imm"}
+	// The register that is written comes first even where a predicate stands before it.
+	first := 0
+	for i := range outs {
+		if isRegisterText(ops[i]) {
+			first = i
+			break
+		}
+	}
+	if outs > 0 {
+		names[first] = dst.next()
+	}
+	src := 0
+	for i := range ops {
+		switch {
+		case i < outs:
+			if i != first {
+				names[i] = dst.next()
+			}
+			continue
+		case isNumber(ops[i]):
+			names[i] = imm.next()
+			if jumps[mnemonic] && imm.n == 1 {
+				names[i] = "target"
+			}
+		}
+		if src++; names[i] == "" {
+			names[i] = "src" + strconv.Itoa(src)
+		}
+	}
+	return names
+}
+
+// A numberedName counts names: dst, dst2, dst3.
+type numberedName struct {
+	stem string
+	n    int
+}
+
+func (c *numberedName) next() string {
+	if c.n++; c.n == 1 {
+		return c.stem
+	}
+	return c.stem + strconv.Itoa(c.n)
+}
+
+// isNumber reports whether an operand is an immediate number.
+func isNumber(s string) bool {
+	s = strings.TrimLeft(s, "+-")
+	return s != "" && (s[0] >= '0' && s[0] <= '9' || strings.HasPrefix(s, "INF") || strings.HasPrefix(s, "QNAN") ||
+		strings.HasPrefix(s, "SNAN"))
+}
+
+// isRegisterText reports whether an operand is a register of the files R and UR.
+func isRegisterText(s string) bool {
+	s = strings.TrimPrefix(s, "U")
+	return strings.HasPrefix(s, "R") && len(s) > 1 && (s[1] == 'Z' || s[1] >= '0' && s[1] <= '9')
+}
+
+// isPredicateText reports whether an operand is a predicate that is not negated.
+func isPredicateText(s string) bool {
+	s = strings.TrimPrefix(s, "U")
+	return strings.HasPrefix(s, "P") && len(s) == 2 && (s[1] == 'T' || s[1] >= '0' && s[1] <= '6')
+}
+
+// jumps are the instructions whose number is an address to go on at.
+var jumps = map[string]bool{"BRA": true, "BRX": true, "CALL": true, "JMP": true, "JMX": true, "BSSY": true, "RET": true,
+	"BRXU": true, "JMXU": true, "CONT": true, "SSY": true, "PBK": true, "PRET": true, "WARPSYNC": true}
+
+// noOutputs are the instructions that write no register although their first operand
+// could be one.
+var noOutputs = nameSet("ACQBULK BAR BREAK BRA BRX BRXU BSSY BSYNC CALL CCTL CCTLT DEPBAR ENDCOLLECTIVE EXIT JMP JMX JMXU " +
+	"KILL NANOSLEEP OUT PMTRIG R2B RET SETCTAID SETLMEMBASE UCGABAR_ARV UCGABAR_WAIT USETMAXREG WARPSYNC YIELD")
+
+// predicateOutputs has, where it is not all of them, the number of predicates beside
+// the written register that are written too.
+var predicateOutputs = map[string]int{"VOTE": 1, "VOTEU": 1, "PIXLD": 1, "SEL": 0, "FSEL": 0, "USEL": 0}
+
+// setsPredicates are the instructions that write two predicates and no register.
+var setsPredicates = nameSet("PLOP3 UPLOP3 ISETP UISETP FSETP UFSETP DSETP HSETP2 PSETP")
+
+func nameSet(names string) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range strings.Fields(names) {
+		m[n] = true
+	}
+	return m
+}
+
+// outputs returns how many of the printed operands, counted from the first, are
+// written: a register and the predicates around it, or what else stands first if it is
+// neither an address nor a number.
+func outputs(mnemonic string, ops []string) int {
+	if noOutputs[mnemonic] || len(ops) == 0 {
+		return 0
+	}
+	limit, ok := predicateOutputs[mnemonic]
+	if !ok {
+		limit = len(ops)
+	}
+	reg := false
+	if setsPredicates[mnemonic] {
+		limit, reg = 2, true
+	}
+	n, preds := 0, 0
+	for n < len(ops) {
+		switch {
+		case isRegisterText(ops[n]) && !reg:
+			reg = true
+		case isPredicateText(ops[n]) && preds < limit:
+			preds++
+		default:
+			if n == 0 && !isNumber(ops[0]) && !strings.Contains(ops[0], "[") {
+				return 1
+			}
+			return n
+		}
+		n++
+	}
+	return n
+}

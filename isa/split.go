@@ -1,0 +1,92 @@
+package isa
+
+import "strings"
+
+// Parts is an instruction's text taken apart.
+type Parts struct {
+	Guard    string   // `@P0`, `@!UP1`, or empty
+	Mnemonic string   // `LDG`
+	Mods     []string // `E`, `EF`, `CONSTANT`, `CTA`: what stands between the dots
+	Operands []string // `R4`, `desc[UR4][R2.64+0x10]`
+	Names    []string // of the operands: `dst`, `src1`, …; see [Table.Operands]
+}
+
+// Split returns the parts of the text of in at the address pc; all are empty for a
+// word that has no text.
+func (t *Table) Split(in Inst, pc uint64) Parts {
+	if in.Status != StatusKnown {
+		return Parts{}
+	}
+	return splitText(t.Text(in, pc))
+}
+
+func splitText(text string) Parts {
+	var p Parts
+	if strings.HasPrefix(text, "@") {
+		p.Guard, text, _ = strings.Cut(text, " ")
+	}
+	opcode, rest, _ := strings.Cut(text, " ")
+	mods := strings.Split(opcode, ".")
+	p.Mnemonic, p.Mods = mods[0], mods[1:]
+	for _, s := range operandSpans(rest) {
+		p.Operands = append(p.Operands, rest[s[0]:s[1]])
+	}
+	p.Names = nameOperands(p.Mnemonic, p.Operands)
+	return p
+}
+
+// operandSpans returns where the operands stand in s, which follows the opcode and
+// its blank: between the commas that no bracket or brace encloses, blanks cut off.
+func operandSpans(s string) [][2]int {
+	var spans [][2]int
+	depth, start := 0, 0
+	add := func(end int) {
+		lo, hi := start, end
+		for lo < hi && s[lo] == ' ' {
+			lo++
+		}
+		for lo < hi && s[hi-1] == ' ' {
+			hi--
+		}
+		if lo < hi {
+			spans = append(spans, [2]int{lo, hi})
+		}
+		start = end + 1
+	}
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '[', '{', '(':
+			depth++
+		case ']', '}', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				add(i)
+			}
+		}
+	}
+	add(len(s))
+	return spans
+}
+
+// WithOperand returns in's word with printed operand n, as Split counts them,
+// replaced by text. Everything that the text does not say stays as it is.
+func (t *Table) WithOperand(in Inst, n int, text string, pc uint64) (Word, error) {
+	old := t.Text(in, pc)
+	start := 0
+	if strings.HasPrefix(old, "@") {
+		start = strings.IndexByte(old, ' ') + 1
+	}
+	if i := strings.IndexByte(old[start:], ' '); in.Status == StatusKnown && i >= 0 {
+		start += i + 1
+		if spans := operandSpans(old[start:]); n >= 0 && n < len(spans) {
+			lo, hi := start+spans[n][0], start+spans[n][1]
+			w, err := t.Encode(old[:lo]+text+old[hi:], pc, &in.Word)
+			if e, ok := err.(*SyntaxError); ok && e.Pos >= lo {
+				e.Pos = min(e.Pos-lo, len(text))
+			}
+			return w, err
+		}
+	}
+	return in.Word, &SyntaxError{Text: old, Expected: "an instruction with such an operand"}
+}
