@@ -1,0 +1,389 @@
+package patch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A compiledChange is a change ready to run.
+type compiledChange struct {
+	*change
+	relative bool
+	apply    func(ed *editing) error
+}
+
+// An editing is one instruction while a list of changes works on it.
+type editing struct {
+	ctx   *evalCtx
+	old   view // as planned before this list
+	word  isa.Word
+	whole bool // the whole instruction is replaced
+	steps []editStep
+}
+
+// An editStep remembers which bits a change touched, so that a refusal can point at
+// it.
+type editStep struct {
+	pos  int
+	diff isa.Word
+}
+
+// inst decodes the word as changed so far.
+func (ed *editing) inst() isa.Inst { return ed.ctx.code.table.Decode(ed.word) }
+
+// view returns the instruction as changed so far.
+func (ed *editing) view() *view {
+	return &view{code: ed.ctx.code, idx: ed.old.idx, in: ed.inst()}
+}
+
+func (ed *editing) pc() uint64 { return ed.old.pc() }
+
+// set stores v in a field; a value that does not fit is an error at pos.
+func (ed *editing) set(f isa.Field, v uint64, pos int) error {
+	w, err := f.Set(ed.word, v)
+	if err != nil {
+		return ed.errorf(pos, "%v", err)
+	}
+	ed.word = w
+	return nil
+}
+
+// errorf returns an error at pos in the rule's changes, with the instruction.
+func (ed *editing) errorf(pos int, format string, args ...any) *RuleError {
+	r := ed.ctx.rule.rule
+	e := r.errAt(&r.set, pos, format, args...)
+	e.Msg += ed.where()
+	return e
+}
+
+// where returns the instruction for a message.
+func (ed *editing) where() string {
+	v := ed.old
+	return fmt.Sprintf(" (kernel %s, %#x: %s)", v.code.Name, v.pc(), v.text())
+}
+
+// name returns the mnemonic for a message, or what the word is.
+func (ed *editing) name() string {
+	m, _ := cutDot(ed.old.mnemonic())
+	if len(m) == 0 {
+		return "this word"
+	}
+	return string(m)
+}
+
+// compileChange makes a change of item i ready.
+func (c *compiled) compileChange(i int, ch *change) (compiledChange, error) {
+	cc := compiledChange{change: ch}
+	var err error
+	switch ch.kind {
+	case changeSet, changeUnset:
+		cc.apply, err = c.compileAtoms(i, ch)
+	case changeGuard:
+		cc.relative = ch.guard.negate
+		cc.apply = func(ed *editing) error { return ed.setGuard(ch) }
+	case changeToggle:
+		cc.relative = true
+		cc.apply, err = c.compileToggle(i, ch)
+	case changeBits:
+		cc.apply, err = c.compileBits(i, ch)
+	case changeText:
+		cc.apply, err = c.compileText(ch)
+	case changeNOP:
+		cc.apply, err = c.compileNOP(ch)
+	default:
+		cc.relative = ch.kind != changeAssign
+		cc.apply, err = c.compileAssign(i, ch)
+	}
+	return cc, err
+}
+
+// A groupValue is a group and a raw value of it.
+type groupValue struct {
+	group *isa.Group
+	raw   uint64
+}
+
+// compileAtoms makes .A.B and -.A ready. It is an error when no variant that the item
+// may match has the values.
+func (c *compiled) compileAtoms(i int, ch *change) (func(*editing) error, error) {
+	found := map[*isa.Variant][]groupValue{}
+	var first *RuleError
+	for _, v := range c.items[i].variants {
+		gv, err := c.resolveAtoms(ch, c.table.Groups(v))
+		if err == nil {
+			found[v] = gv
+		} else if first == nil || len(err.Help) > len(first.Help) {
+			first = err
+		}
+	}
+	if len(found) == 0 && first != nil {
+		name := c.items[i].opcode
+		if c.items[i].any {
+			name = "no instruction"
+		}
+		return nil, first.of(name, c.table, c.items[i].any)
+	}
+	unset := ch.kind == changeUnset
+	return func(ed *editing) error {
+		v := ed.inst().Variant
+		if v == nil {
+			return ed.errorf(ch.pos, "this word is not known, so it has no modifiers to set; control fields, guard and bits[…] work")
+		}
+		gvs, ok := found[v]
+		if !ok {
+			var err *RuleError
+			if gvs, err = c.resolveAtoms(ch, c.table.Groups(v)); err != nil {
+				err = err.of(ed.name(), c.table, false)
+				err.Msg += ed.where()
+				return err
+			}
+		}
+		for _, gv := range gvs {
+			raw := gv.raw
+			if unset {
+				if gv.group.Field.Get(ed.word) != gv.raw {
+					continue
+				}
+				if gv.group.Default < 0 {
+					return ed.errorf(ch.pos, "%s has no default; it is one of %s", gv.group.Name, legalTexts(gv.group))
+				}
+				raw = uint64(gv.group.Default)
+			}
+			if err := ed.set(gv.group.Field, raw, ch.pos); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// of completes an error about a missing value with the name of the instruction.
+func (e *RuleError) of(name string, t *isa.Table, any bool) *RuleError {
+	out := *e
+	verb := " has "
+	if !strings.HasPrefix(e.Msg, "no ") {
+		verb = ": "
+	}
+	if any && verb == " has " {
+		out.Msg = name + " on " + t.Arch().String() + " has " + strings.TrimPrefix(e.Msg, "no ")
+	} else {
+		out.Msg = name + " on " + t.Arch().String() + verb + e.Msg
+	}
+	if e.Help != "" && verb == " has " {
+		out.Msg += "; " + e.Help
+		out.Help = ""
+	}
+	return &out
+}
+
+// resolveAtoms finds the groups that atoms mean: from the left, each time the longest
+// value of one group.
+func (c *compiled) resolveAtoms(ch *change, groups []*isa.Group) ([]groupValue, *RuleError) {
+	var out []groupValue
+	r := c.rule
+	for i := 0; i < len(ch.atoms); {
+		n, hits := longestValue(ch.atoms[i:], groups)
+		at := ch.atoms[i]
+		switch {
+		case n == 0:
+			e := r.errAt(&r.set, at.pos, "no %s", at.text)
+			e.Help = groupsHelp(groups, at.text)
+			return nil, e
+		case len(hits) > 1:
+			var names []string
+			for _, h := range hits {
+				names = append(names, h.group.Name+"="+h.group.Values[h.raw].Text)
+			}
+			e := r.errAt(&r.set, at.pos, "%s is a value of %d groups; write %s", at.text, len(hits), strings.Join(names, " or "))
+			return nil, e
+		}
+		if slices.ContainsFunc(out, func(g groupValue) bool { return g.group == hits[0].group }) {
+			return nil, r.errAt(&r.set, at.pos, "%s and another value before it belong to the same group %s", at.text, hits[0].group.Name)
+		}
+		out = append(out, hits[0])
+		i += n
+	}
+	return out, nil
+}
+
+// longestValue returns how many of the first atoms form a value, and of which groups.
+// Modifiers of operands have names only: group=VALUE.
+func longestValue(atoms []atomPattern, groups []*isa.Group) (n int, hits []groupValue) {
+	for n = len(atoms); n > 0; n-- {
+		text := atoms[0].text
+		for _, a := range atoms[1:n] {
+			text += "." + a.text
+		}
+		for _, g := range groups {
+			if g.Operand >= 0 {
+				continue
+			}
+			if raw := rawValue(g, text); raw >= 0 {
+				hits = append(hits, groupValue{g, uint64(raw)})
+			}
+		}
+		if hits != nil {
+			return n, hits
+		}
+	}
+	return 0, nil
+}
+
+// rawValue returns the value of g that prints text, a legal one if there are several,
+// or -1.
+func rawValue(g *isa.Group, text string) int {
+	raw := -1
+	for i, v := range g.Values {
+		if v.Text == text && (raw < 0 || v.Legal && !g.Values[raw].Legal) {
+			raw = i
+		}
+	}
+	return raw
+}
+
+// legalTexts lists the legal values of g.
+func legalTexts(g *isa.Group) string {
+	var out []string
+	for _, v := range g.Values {
+		if v.Legal && v.Text != "" && !slices.Contains(out, v.Text) {
+			out = append(out, v.Text)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// groupsHelp lists the values of the group that text most likely means, or those of
+// every group.
+func groupsHelp(groups []*isa.Group, text string) string {
+	var best *isa.Group
+	score := 0
+	for _, g := range groups {
+		for _, v := range g.Values {
+			if s := likeness(text, v.Text); s > score {
+				best, score = g, s
+			}
+		}
+	}
+	if best != nil {
+		return best.Name + ": " + legalTexts(best)
+	}
+	var out []string
+	for _, g := range groups {
+		if t := legalTexts(g); t != "" && g.Operand < 0 {
+			out = append(out, g.Name+": "+t)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// likeness is the length of the common start of two values, if it is long enough to
+// mean something: LTC256B is like LTC64B.
+func likeness(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	if n < 2 {
+		if d := editDistance(a, b); d == 1 && len(a) > 1 && len(b) > 1 {
+			return 1
+		}
+		return 0
+	}
+	return n
+}
+
+// valueHelp is groupsHelp over a scope.
+func valueHelp(s *nameScope, text string) string {
+	var all []*isa.Group
+	for _, name := range sortedKeys(s.groups) {
+		all = append(all, s.groups[name]...)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return groupsHelp(all, text)
+}
+
+// setGuard applies @P0, @!, @-.
+func (ed *editing) setGuard(ch *change) error {
+	in := ed.inst()
+	uniform := in.Variant != nil && in.Variant.Guard == isa.GuardUP
+	if in.Variant != nil && in.Variant.Guard == isa.GuardNone {
+		return ed.errorf(ch.pos, "%s takes no guard", ed.name())
+	}
+	g := ch.guard
+	switch {
+	case g.negate:
+		return ed.set(isa.GuardNot, isa.GuardNot.Get(ed.word)^1, ch.pos)
+	case g.none:
+		g.to = guardPattern{index: 7, uniform: uniform}
+	case g.to.uniform != uniform && !(g.to.index == 7 && !g.to.uniform):
+		want := "P"
+		if uniform {
+			want = "UP"
+		}
+		return ed.errorf(ch.pos, "the guard of %s is one of %s0 to %s6", ed.name(), want, want)
+	}
+	not := uint64(0)
+	if g.to.not {
+		not = 1
+	}
+	if err := ed.set(isa.GuardField, uint64(g.to.index), ch.pos); err != nil {
+		return err
+	}
+	return ed.set(isa.GuardNot, not, ch.pos)
+}
+
+// compileToggle makes ~field ready: a flag, or a group of two values.
+func (c *compiled) compileToggle(i int, ch *change) (func(*editing) error, error) {
+	if f, ok := flagField(ch.field); ok {
+		return func(ed *editing) error {
+			if strings.HasPrefix(ch.field, "reuse") && isa.YieldField.Get(ed.word) == 0 {
+				return ed.errorf(ch.pos, "bits 122–124 are the batch number while yield is Y, not reuse flags")
+			}
+			return ed.set(f, f.Get(ed.word)^1, ch.pos)
+		}, nil
+	}
+	if err := c.checkSettable(i, ch); err != nil {
+		return nil, err
+	}
+	return func(ed *editing) error {
+		g := ed.group(ch.field)
+		if g == nil {
+			return ed.errorf(ch.pos, "%s has no field %s to toggle", ed.name(), ch.field)
+		}
+		if g.Field.Width() != 1 {
+			return ed.errorf(ch.pos, "%s has more than two values; assign one: %s", ch.field, legalTexts(g))
+		}
+		return ed.set(g.Field, g.Field.Get(ed.word)^1, ch.pos)
+	}, nil
+}
+
+// flagField returns the bit of yield or a reuse flag.
+func flagField(name string) (isa.Field, bool) {
+	switch name {
+	case "yield":
+		return isa.YieldField, true
+	case "reuse.a", "reuse.b", "reuse.c":
+		bit := 122 + int(name[6]-'a')
+		return isa.Bits(bit, bit), true
+	}
+	return nil, false
+}
+
+// group returns a group of the instruction as changed so far, or nil.
+func (ed *editing) group(name string) *isa.Group {
+	v := ed.inst().Variant
+	if v == nil {
+		return nil
+	}
+	for _, g := range ed.ctx.code.table.Groups(v) {
+		if g.Name == name {
+			return g
+		}
+	}
+	return nil
+}

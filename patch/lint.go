@@ -1,0 +1,234 @@
+package patch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// The names of warnings. A name silences its kind.
+const (
+	WarnMercury    = "mercury"    // the cubin has another form of the code that stays as it was
+	WarnRelocation = "relocation" // a relocated word was edited
+	WarnInfo       = "info"       // attributes of the kernel list the instruction, which became another
+	WarnWait       = "wait"       // a wait removed for a scoreboard still pending
+	WarnScoreboard = "scoreboard" // a scoreboard no longer set that someone waits for
+	WarnStall      = "stall"      // a stall lower than its class has anywhere in the kernel
+	WarnReuse      = "reuse"      // a reuse flag whose register is written before it is used
+)
+
+var warnNames = []string{WarnMercury, WarnRelocation, WarnInfo, WarnWait, WarnScoreboard, WarnStall, WarnReuse}
+
+// ParseSilent reads names of warnings separated by commas; "all" is every name.
+func ParseSilent(s string) (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, name := range strings.Split(s, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "":
+		case name == "all":
+			for _, n := range warnNames {
+				out[n] = true
+			}
+		case !slices.Contains(warnNames, name):
+			return nil, fmt.Errorf("no warning has the name %q; there are %s", name, strings.Join(warnNames, ", "))
+		default:
+			out[name] = true
+		}
+	}
+	return out, nil
+}
+
+// A Warning is something that a plan does and that deserves a look.
+type Warning struct {
+	Name   string // silences it
+	Entry  string
+	Kernel string // "" for the whole cubin
+	PC     uint64
+	Msg    string
+}
+
+func (w Warning) String() string {
+	s := w.Msg
+	if w.Kernel != "" {
+		s = fmt.Sprintf("kernel %s at %#x: %s", w.Kernel, w.PC, w.Msg)
+	}
+	if w.Entry != "" {
+		s = w.Entry + ": " + s
+	}
+	return s + " [" + w.Name + "]"
+}
+
+// lintReach is how far the schedule lint looks around an edit, in instructions.
+const lintReach = 4096
+
+// A linter looks at the edits of one kernel.
+type linter struct {
+	code      *codeState
+	silent    map[string]bool
+	out       []Warning
+	minStall  map[string]uint64 // by class, in the words as they were
+	schedules bool
+}
+
+// lint looks at what a plan touches. It reads the code in order of addresses, as if
+// no branch were taken: it may miss a hazard, and it never forbids anything.
+func lint(c *codeState, edits []Edit, silent map[string]bool) []Warning {
+	l := &linter{code: c, silent: silent}
+	for _, e := range edits {
+		l.place(e)
+		l.schedule(e)
+	}
+	return l.out
+}
+
+func (l *linter) warn(e Edit, name, format string, args ...any) {
+	if !l.silent[name] {
+		l.out = append(l.out, Warning{Name: name, Entry: e.Entry, Kernel: e.Kernel, PC: e.PC, Msg: fmt.Sprintf(format, args...)})
+	}
+}
+
+// place warns of edits where something else refers to the instruction.
+func (l *linter) place(e Edit) {
+	if sym, ok := l.code.relocs()[e.PC]; ok {
+		l.warn(e, WarnRelocation, "the word is relocated (symbol %s): a loader writes into it", sym)
+	}
+	diff := e.Old.Xor(e.New).AndNot(codeMask)
+	if names := l.code.info()[e.PC]; len(names) > 0 && !diff.IsZero() {
+		l.warn(e, WarnInfo, "the kernel's attributes list this instruction: %s", strings.Join(names, ", "))
+	}
+}
+
+// schedule warns of edits that may break the order in which results are ready.
+func (l *linter) schedule(e Edit) {
+	i := int(e.PC / isa.WordSize)
+	old, now := isa.ControlOf(e.Old), isa.ControlOf(e.New)
+	for sb := range uint8(6) {
+		if old.Wait&^now.Wait>>sb&1 != 0 {
+			if j := l.pending(i, sb); j >= 0 {
+				l.warn(e, WarnWait, "no longer waits for scoreboard %d, which the instruction at %#x sets", sb, j*isa.WordSize)
+			}
+		}
+	}
+	l.cleared(e, i, old.WBar, now)
+	l.cleared(e, i, old.RBar, now)
+	if now.Stall < old.Stall {
+		l.stall(e, now)
+	}
+	if now.Reuse&^old.Reuse != 0 {
+		l.reuse(e, i, now.Reuse&^old.Reuse)
+	}
+}
+
+// pending returns the instruction before i that sets scoreboard sb with nobody
+// waiting for it in between, or -1.
+func (l *linter) pending(i int, sb uint8) int {
+	for j := i - 1; j >= 0 && j >= i-lintReach; j-- {
+		c := isa.ControlOf(l.code.word(j))
+		if c.WBar == sb || c.RBar == sb {
+			return j
+		}
+		if c.Wait>>sb&1 != 0 {
+			return -1
+		}
+	}
+	return -1
+}
+
+// cleared warns when scoreboard sb, which instruction i set, is waited for although
+// nobody sets it any more.
+func (l *linter) cleared(e Edit, i int, sb uint8, now isa.Control) {
+	if sb > 5 || now.WBar == sb || now.RBar == sb {
+		return
+	}
+	for j := i + 1; j < l.code.n && j <= i+lintReach; j++ {
+		c := isa.ControlOf(l.code.word(j))
+		if c.Wait>>sb&1 != 0 {
+			l.warn(e, WarnScoreboard, "no longer sets scoreboard %d, for which the instruction at %#x waits", sb, j*isa.WordSize)
+			return
+		}
+		if c.WBar == sb || c.RBar == sb {
+			return
+		}
+	}
+}
+
+// stall warns when a stall count goes below the least that the instruction's class
+// had anywhere in the kernel.
+func (l *linter) stall(e Edit, now isa.Control) {
+	if l.minStall == nil {
+		l.minStall = map[string]uint64{}
+		for i := range l.code.n {
+			w := l.code.old(i)
+			if v := l.code.table.Decode(w).Variant; v != nil {
+				s := isa.StallField.Get(w)
+				if m, ok := l.minStall[v.Class]; !ok || s < m {
+					l.minStall[v.Class] = s
+				}
+			}
+		}
+	}
+	v := l.code.table.Decode(e.New).Variant
+	if v == nil {
+		return
+	}
+	if m, ok := l.minStall[v.Class]; ok && uint64(now.Stall) < m {
+		l.warn(e, WarnStall, "stall %d is below %d, the least that this kind of instruction has in the kernel", now.Stall, m)
+	}
+}
+
+// reuse warns when the register of a new reuse flag is written before the next
+// instruction that reads it.
+func (l *linter) reuse(e Edit, i int, flags uint8) {
+	for slot := range 3 {
+		if flags>>slot&1 == 0 {
+			continue
+		}
+		reg := l.reused(e.New, e.PC, slot)
+		if reg < 0 {
+			continue
+		}
+		for j := i; j < l.code.n && j < i+8; j++ {
+			w := l.code.view(j)
+			if f, ok := footprintOf(w); ok && f.file == "R" && f.reg >= 0 && reg >= f.reg && reg < f.reg+f.count {
+				l.warn(e, WarnReuse, "R%d is kept for reuse and written at %#x", reg, j*isa.WordSize)
+				break
+			}
+			if j > i && readsRegister(w, reg) {
+				break
+			}
+		}
+	}
+}
+
+// reused returns the register that reuse flag slot of w keeps, or -1: the operand
+// that prints .reuse when no other flag is set.
+func (l *linter) reused(w isa.Word, pc uint64, slot int) int {
+	w, err := isa.ReuseField.Set(w, 1<<slot)
+	if err != nil {
+		return -1
+	}
+	for _, op := range l.code.table.Split(l.code.table.Decode(w), pc).Operands {
+		if strings.Contains(op, ".reuse") {
+			if n, ok := registerNumber(operandText(op).value()); ok {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+// readsRegister reports whether an instruction names register r in an operand other
+// than its destination.
+func readsRegister(v *view, r int) bool {
+	if v.in.Status != isa.StatusKnown {
+		return false
+	}
+	ops := v.split().Operands
+	if len(ops) < 2 {
+		return false
+	}
+	return slices.Contains(registersOf(ops[1:]), r)
+}

@@ -1,0 +1,271 @@
+package patch
+
+import (
+	"errors"
+	"math/bits"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A pass is the work of all rules on one kernel, one rule after another.
+type pass struct {
+	planner   *Planner
+	code      *codeState
+	plan      *KernelPlan
+	matched   bitset // instructions to which some rule has changes
+	refused   bitset
+	matches   []int // by rule
+	refusedBy []int
+}
+
+// run applies every rule in order.
+func (ps *pass) run() error {
+	p := ps.planner
+	ps.matches, ps.refusedBy = make([]int, len(p.rules)), make([]int, len(p.rules))
+	active := make([]bool, len(p.rules))
+	any := false
+	for i, c := range p.rules {
+		active[i] = ps.kernelHolds(c)
+		any = any || active[i]
+	}
+	if !any {
+		return nil
+	}
+	scratch := p.scratch.Get().(*[][]int32)
+	defer p.scratch.Put(scratch)
+	cands := ps.scan((*scratch)[:0])
+	*scratch = cands
+	for i, c := range p.rules {
+		if !active[i] || len(cands[i]) == 0 && !ps.code.recoded {
+			continue
+		}
+		if err := ps.rule(i, c, cands[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kernelHolds evaluates the part of a condition that depends on the kernel alone.
+func (ps *pass) kernelHolds(c *compiled) bool {
+	ctx := evalCtx{code: ps.code, rule: c}
+	for _, x := range c.kernelCond {
+		if !x.holds(&ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+// scan sorts the instructions by the rules that may start at them. Opcode bits alone
+// decide; most instructions are rejected here. It reuses the slices of lists.
+func (ps *pass) scan(lists [][]int32) [][]int32 {
+	p := ps.planner
+	for len(lists) < len(p.rules) {
+		if cap(lists) > len(lists) {
+			lists = lists[:len(lists)+1]
+		} else {
+			lists = append(lists, nil)
+		}
+		lists[len(lists)-1] = lists[len(lists)-1][:0]
+	}
+	b := ps.code.Data
+	opcodes := &p.opcodes
+	for off := 0; off+isa.WordSize <= len(b); off += isa.WordSize {
+		w := b[off : off+isa.WordSize : off+isa.WordSize]
+		op := uint(w[0]) | uint(w[1]&15)<<8 | uint(w[11]>>3&1)<<12
+		if opcodes[op>>6]>>(op&63)&1 == 0 {
+			continue
+		}
+		for _, r := range p.byOp[op] {
+			lists[r] = append(lists[r], int32(off/isa.WordSize))
+		}
+	}
+	return lists
+}
+
+// windowBudget bounds the questions that a rule may ask about one kernel.
+const windowBudget = 20_000_000
+
+// rule applies one rule from the first candidate to the last.
+func (ps *pass) rule(n int, c *compiled, cands []int32) error {
+	ctx := &evalCtx{code: ps.code, rule: c, allow: ps.planner.opts.Allow, steps: windowBudget + 64*ps.code.n}
+	ctx.win.start, ctx.win.size = make([]int, len(c.items)), make([]int, len(c.items))
+	var taken []int
+	at := func(i int) error {
+		if !ctx.search(i) {
+			if ctx.steps <= 0 {
+				return c.rule.errAt(&c.rule.match, 0, "the search for windows in kernel %s takes too long; narrow the gaps", ps.code.Name)
+			}
+			return nil
+		}
+		return ps.window(n, ctx, &taken)
+	}
+	if ps.code.recoded {
+		for i := 0; i < ps.code.n; i++ {
+			if i >= ctx.next {
+				if err := at(i); err != nil {
+					return err
+				}
+			}
+		}
+	} else {
+		for _, i := range cands {
+			if int(i) >= ctx.next {
+				if err := at(int(i)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if c.rule.Last {
+		ps.code.take(taken)
+	}
+	return nil
+}
+
+// window applies a rule's changes to a window that matches.
+func (ps *pass) window(n int, ctx *evalCtx, taken *[]int) error {
+	c := ctx.rule
+	ctx.next = ctx.win.end
+	if c.run == 0 && len(c.items) == 1 {
+		return ps.runAlone(n, ctx, taken)
+	}
+	ps.matches[n]++
+	ps.code.journal = ps.code.journal[:0]
+	for k := range c.items {
+		if c.items[k].gap {
+			continue
+		}
+		for m := range ctx.win.size[k] {
+			ctx.member = 0
+			if k == c.run {
+				if m >= len(ctx.win.members) {
+					break
+				}
+				ctx.member = ctx.win.members[m]
+				m = ctx.member
+			}
+			i := ctx.win.start[k] + m
+			*taken = append(*taken, i)
+			ok, err := ps.instruction(n, ctx, k, i)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				ps.code.undo()
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// runAlone applies a rule that is one run: the condition is asked for each member in
+// turn, after the changes of those before it.
+func (ps *pass) runAlone(n int, ctx *evalCtx, taken *[]int) error {
+	ctx.resetSeen()
+	for m := range ctx.win.size[0] {
+		ctx.member = m
+		if ctx.rule.cond == nil || ctx.rule.cond.holds(ctx) {
+			ps.matches[n]++
+			i := ctx.win.start[0] + m
+			*taken = append(*taken, i)
+			if _, err := ps.instruction(n, ctx, 0, i); err != nil {
+				return err
+			}
+		}
+		ctx.countSeen()
+	}
+	return nil
+}
+
+// instruction applies the changes for item k to instruction i. It returns false where
+// the change is refused and left out.
+func (ps *pass) instruction(n int, ctx *evalCtx, k, i int) (bool, error) {
+	c := ctx.rule
+	if c.changes && len(c.lists[k]) == 0 {
+		return true, nil
+	}
+	ps.matched.set(i, ps.code.n)
+	ctx.self = i
+	ed := &editing{ctx: ctx, old: view{code: ps.code, idx: i, in: ps.code.table.Decode(ps.code.word(i))}, word: ps.code.word(i)}
+	err := ed.run(c.lists[k])
+	if err == nil {
+		ps.code.set(i, ed.word, c.rule)
+		return true, nil
+	}
+	var re *RuleError
+	if ps.planner.opts.SkipRefused && errors.As(err, &re) {
+		ps.refused.set(i, ps.code.n)
+		ps.refusedBy[n]++
+		return false, nil
+	}
+	return false, err
+}
+
+// run applies a list of changes and checks the result.
+func (ed *editing) run(list []compiledChange) error {
+	for _, ch := range list {
+		before := ed.word
+		if err := ch.apply(ed); err != nil {
+			return err
+		}
+		ed.steps = append(ed.steps, editStep{ch.pos, before.Xor(ed.word)})
+	}
+	return ed.check()
+}
+
+// take keeps later rules away from instructions.
+func (c *codeState) take(list []int) {
+	if c.taken == nil {
+		c.taken = map[int]bool{}
+	}
+	for _, i := range list {
+		c.taken[i] = true
+	}
+}
+
+// A savedWord is what undo needs of one change.
+type savedWord struct {
+	i     int
+	word  isa.Word
+	rules []*Rule
+}
+
+// undo takes back the changes that the journal holds.
+func (c *codeState) undo() {
+	for k := len(c.journal) - 1; k >= 0; k-- {
+		s := c.journal[k]
+		s.word.Store(c.buf[s.i*isa.WordSize:])
+		c.touched[s.i] = s.rules
+	}
+	c.journal = c.journal[:0]
+}
+
+// A bitset is a set of instruction indexes.
+type bitset []uint64
+
+// set adds i, which is below n.
+func (b *bitset) set(i, n int) {
+	if *b == nil {
+		*b = make(bitset, (n+63)/64)
+	}
+	(*b)[i/64] |= 1 << (i % 64)
+}
+
+func (b bitset) count() int {
+	n := 0
+	for _, w := range b {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+func (b bitset) each(f func(i int)) {
+	for k, w := range b {
+		for ; w != 0; w &= w - 1 {
+			f(k*64 + bits.TrailingZeros64(w))
+		}
+	}
+}

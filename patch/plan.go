@@ -1,0 +1,292 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+// Options say how a plan is made. The zero value plans every kernel and refuses what
+// it knows to be wrong.
+type Options struct {
+	Allow       Allow
+	SkipRefused bool // leave out what is refused, count it, and go on
+	// Kernel selects kernels by mangled and demangled name; nil takes all.
+	Kernel func(name, demangled string) bool
+	// File and Entry are what conditions and edits call the cubin's place.
+	File, Entry string
+	// FileOffset maps an offset in the cubin to one in the file, -1 for none; nil:
+	// they are the same.
+	FileOffset func(off int64) int64
+	// Silent has the names of warnings that nobody wants to hear.
+	Silent map[string]bool
+}
+
+// A Summary counts what a plan saw and does, in instructions.
+type Summary struct {
+	Kernels int // looked at
+	Seen    int // instructions in them
+	Matched int // to which a rule has changes
+	Changed int // that differ in the end
+	Same    int // matched, and already as the rule wants them
+	Refused int // left alone by SkipRefused
+	Rules   []RuleCount
+}
+
+// A RuleCount counts what one rule did.
+type RuleCount struct {
+	Rule    string // name or number
+	Matches int    // instructions, or windows for a rule of several items
+	Edits   int    // words in the end different that the rule touched
+	Refused int
+	// Relative says that applying the rule to its own output changes more.
+	Relative bool
+}
+
+// Add adds the counts of another plan made with the same rules.
+func (s *Summary) Add(o *Summary) {
+	s.Kernels += o.Kernels
+	s.Seen += o.Seen
+	s.Matched += o.Matched
+	s.Changed += o.Changed
+	s.Same += o.Same
+	s.Refused += o.Refused
+	for _, r := range o.Rules {
+		i := slices.IndexFunc(s.Rules, func(x RuleCount) bool { return x.Rule == r.Rule })
+		if i < 0 {
+			s.Rules = append(s.Rules, r)
+			continue
+		}
+		t := &s.Rules[i]
+		t.Matches += r.Matches
+		t.Edits += r.Edits
+		t.Refused += r.Refused
+		t.Relative = t.Relative || r.Relative
+	}
+}
+
+// Relative reports whether any rule changes its own output again.
+func (s *Summary) Relative() bool {
+	return slices.ContainsFunc(s.Rules, func(r RuleCount) bool { return r.Relative && r.Edits > 0 })
+}
+
+// A Planner applies rules to the kernels of one architecture. It is safe for
+// concurrent use.
+type Planner struct {
+	table   *isa.Table
+	opts    Options
+	rules   []*compiled
+	opcodes [1 << 13 / 64]uint64 // that some rule may start with
+	byOp    [1 << 13][]uint16    // rules by opcode; shared between opcodes
+	scratch sync.Pool
+}
+
+// NewPlanner makes rules ready for an architecture. Rules whose Arch names others are
+// left out. An error is a *RuleError; see also [UnknownOpcode].
+func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
+	p := &Planner{table: t, opts: opts}
+	p.scratch.New = func() any { return &[][]int32{} }
+	for _, r := range rules {
+		if !r.appliesTo(t.Arch()) {
+			continue
+		}
+		c, err := compileRule(r, t)
+		if err != nil {
+			return nil, err
+		}
+		p.rules = append(p.rules, c)
+	}
+	lists := map[string][]uint16{}
+	for op := range 1 << 13 {
+		w := isa.Word{Lo: uint64(op & 0xfff), Hi: uint64(op>>12) << 27}
+		var list []uint16
+		for i, c := range p.rules {
+			if first := &c.items[0]; first.any || first.min == 0 || first.set.Has(w) {
+				list = append(list, uint16(i))
+			}
+		}
+		if list == nil {
+			continue
+		}
+		key := fmt.Sprint(list)
+		if lists[key] == nil {
+			lists[key] = list
+		}
+		p.byOp[op] = lists[key]
+		p.opcodes[op/64] |= 1 << (op % 64)
+	}
+	return p, nil
+}
+
+// UnknownOpcode reports whether err says that an architecture lacks the instruction
+// that a rule names. In a file of several architectures that is no mistake as long
+// as another one has it.
+func UnknownOpcode(err error) bool {
+	var e *RuleError
+	return errors.As(err, &e) && e.unknownOpcode
+}
+
+// appliesTo reports whether the rule is meant for an architecture.
+func (r *Rule) appliesTo(a isa.Arch) bool {
+	if len(r.Arch) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.Arch, func(s string) bool {
+		b, err := isa.ParseArch(s)
+		return err == nil && b == a
+	})
+}
+
+// A KernelPlan is the plan for one kernel.
+type KernelPlan struct {
+	Edits    []Edit
+	Warnings []Warning
+	Summary  Summary
+	Matches  []int // by pc, the instructions that a rule means, in order
+
+	code *codeState
+}
+
+// Kernel plans one kernel.
+func (p *Planner) Kernel(c *Code) (*KernelPlan, error) {
+	cs := newCodeState(c, p.table)
+	k := &KernelPlan{code: cs}
+	k.Summary.Kernels, k.Summary.Seen = 1, cs.n
+	ps := &pass{planner: p, code: cs, plan: k}
+	if err := ps.run(); err != nil {
+		return nil, err
+	}
+	k.finish(ps)
+	if len(k.Edits) > 0 {
+		p.findRelative(k)
+		k.Warnings = append(k.Warnings, lint(cs, k.Edits, p.opts.Silent)...)
+	}
+	return k, nil
+}
+
+// findRelative plans the output again and marks the rules that change it further.
+func (p *Planner) findRelative(k *KernelPlan) {
+	again := *k.code.Code
+	again.Data = k.code.buf
+	cs := newCodeState(&again, p.table)
+	ps := &pass{planner: p, code: cs, plan: &KernelPlan{code: cs}}
+	err := ps.run()
+	for i := range k.Summary.Rules {
+		r := &k.Summary.Rules[i]
+		if r.Edits == 0 {
+			continue
+		}
+		var re *RuleError
+		if errors.As(err, &re) && strings.Contains(re.Rule, r.Rule) {
+			r.Relative = true
+		}
+		for at, rules := range cs.touched {
+			if cs.old(at) != cs.word(at) && slices.ContainsFunc(rules, func(x *Rule) bool { return x.label() == r.Rule }) {
+				r.Relative = true
+			}
+		}
+	}
+}
+
+// finish turns the words as planned into edits and counts.
+func (k *KernelPlan) finish(ps *pass) {
+	c := k.code
+	touched := make([]int, 0, len(c.touched))
+	for i := range c.touched {
+		touched = append(touched, i)
+	}
+	slices.Sort(touched)
+	edits := make([]int, len(ps.planner.rules))
+	for _, i := range touched {
+		old, now := c.old(i), c.word(i)
+		if old == now {
+			continue
+		}
+		var labels []string
+		for _, r := range c.touched[i] {
+			labels = append(labels, r.label())
+			for j, x := range ps.planner.rules {
+				if x.rule == r {
+					edits[j]++
+				}
+			}
+		}
+		pc := uint64(i) * isa.WordSize
+		e := Edit{
+			Entry: c.Entry, Kernel: c.Name, PC: pc, Offset: uint64(c.Offset) + pc, FileOffset: -1, Old: old, New: now,
+			OldText: c.table.Text(c.table.Decode(old), pc), NewText: c.table.Text(c.table.Decode(now), pc),
+			Rule: strings.Join(labels, ", "),
+		}
+		if c.FileOffset >= 0 {
+			e.FileOffset = c.FileOffset + int64(pc)
+		}
+		k.Edits = append(k.Edits, e)
+	}
+	s := &k.Summary
+	s.Changed = len(k.Edits)
+	ps.matched.each(func(i int) { k.Matches = append(k.Matches, i*isa.WordSize) })
+	s.Matched = len(k.Matches)
+	s.Refused = ps.refused.count()
+	s.Same = s.Matched - s.Changed - s.Refused
+	for i, r := range ps.planner.rules {
+		s.Rules = append(s.Rules, RuleCount{
+			Rule: r.rule.label(), Matches: ps.matches[i], Edits: edits[i], Refused: ps.refusedBy[i],
+			Relative: r.relative && edits[i] > 0,
+		})
+	}
+}
+
+// Plan plans all kernels of a cubin. The edits come in the order of the kernels and
+// of their addresses.
+func Plan(c *elfx.Cubin, t *isa.Table, rules []*Rule, opts Options) ([]Edit, Summary, []Warning, error) {
+	p, err := NewPlanner(rules, t, opts)
+	if err != nil {
+		return nil, Summary{}, nil, err
+	}
+	return p.Cubin(c)
+}
+
+// Cubin plans all kernels of a cubin, as [Plan] does.
+func (p *Planner) Cubin(c *elfx.Cubin) ([]Edit, Summary, []Warning, error) {
+	var edits []Edit
+	var sum Summary
+	var warnings []Warning
+	for i := range c.Kernels() {
+		k := &c.Kernels()[i]
+		if p.opts.Kernel != nil && !p.opts.Kernel(k.Name, k.Demangled()) {
+			continue
+		}
+		kp, err := p.Kernel(KernelCode(k, p.opts))
+		if err != nil {
+			return nil, sum, nil, err
+		}
+		edits = append(edits, kp.Edits...)
+		warnings = append(warnings, kp.Warnings...)
+		sum.Add(&kp.Summary)
+		if err := p.checkPerKernel(&kp.Summary, k.Name); err != nil {
+			return nil, sum, nil, err
+		}
+	}
+	if len(edits) > 0 && c.HasMercury() && !p.opts.Silent[WarnMercury] {
+		warnings = append(warnings, Warning{Name: WarnMercury, Entry: p.opts.Entry,
+			Msg: "the cubin also carries its kernels as Mercury code, which this patch does not reach; a driver may use it for another GPU of the family"})
+	}
+	return edits, sum, warnings, nil
+}
+
+// KernelCode returns a kernel of a cubin as a plan sees it.
+func KernelCode(k *elfx.Kernel, opts Options) *Code {
+	c := &Code{
+		File: opts.File, Entry: opts.Entry, Name: k.Name, Data: k.Data(), Offset: k.Offset, FileOffset: k.Offset,
+		Regs: k.Regs, Demangle: elfx.Demangle, kernel: k,
+	}
+	if opts.FileOffset != nil {
+		c.FileOffset = opts.FileOffset(k.Offset)
+	}
+	return c
+}
