@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,18 +27,19 @@ type Text struct {
 }
 
 // batch is the number of words given to one nvdisasm process. Below about a thousand the
-// 0.3 s that a process needs to start dominate; above, a refused word costs more.
+// 0.3 s that a process needs to start dominate.
 const batch = 4096
 
 // Disassemble returns nvdisasm's answers about words for an architecture such as sm_90a.
-// Each refused word costs another process, about 0.3 s.
+// A batch of 4,096 words in which one is refused costs one or more further processes of
+// about 0.3 s.
 func Disassemble[W ~Word](tb testing.TB, arch string, words []W) []Text {
 	tb.Helper()
 	name := "nvdisasm"
 	if old(arch) {
 		name = "nvdisasm12"
 	}
-	d := disassembler{tb: tb, tool: Tool(tb, name), arch: strings.ToUpper(strings.Replace(arch, "sm_", "SM", 1)), dir: tb.TempDir()}
+	d := disassembler{tb: tb, tool: Tool(tb, name), arch: strings.Replace(arch, "sm_", "SM", 1), dir: tb.TempDir()}
 	out := make([]Text, len(words))
 	for a := 0; a < len(words); a += batch {
 		b := min(a+batch, len(words))
@@ -55,51 +57,68 @@ type disassembler struct {
 	tool, arch, dir string
 }
 
+// prefix starts nvdisasm's complaints.
+const prefix = "nvdisasm error   : "
+
 var badAddress = regexp.MustCompile(`at address 0x([0-9a-f]+)`)
 
-// ask fills out with the answers about words; it goes on behind every refused word.
+// nop replaces a refused word, so that the others keep their addresses.
+var nop = Word{0x0000000000007918, 0x000fc00000000000}
+
+// ask fills out with the answers about words: it replaces the words that nvdisasm refuses
+// and asks again until it refuses none.
 func (d *disassembler) ask(words []Word, out []Text) {
-	for len(words) > 0 {
+	words = slices.Clone(words)
+	for {
 		lines, complaint := d.run(words)
 		if complaint == "" {
 			for addr, text := range lines {
-				if i := int(addr / 16); i < len(out) {
-					out[i] = Text{Text: text, PC: addr}
+				if i := int(addr / 16); i < len(out) && out[i].Refused == "" {
+					out[i].Text = text
 				}
 			}
-			return
+			break
 		}
-		bad := d.locate(words, complaint)
-		out[bad].Refused = complaint
-		if bad > 0 {
-			d.ask(words[:bad], out[:bad])
+		for i, c := range d.locate(words, complaint) {
+			words[i] = nop
+			out[i].Refused = c
 		}
-		words, out = words[bad+1:], out[bad+1:]
+	}
+	for i := range out {
+		out[i].PC = uint64(16 * i)
 	}
 }
 
-// locate returns the index of the word that a complaint is about. An all-zero word is
-// refused without an address: then the first zero word is meant.
-func (d *disassembler) locate(words []Word, complaint string) int {
-	if m := badAddress.FindStringSubmatch(complaint); m != nil {
-		if addr, err := strconv.ParseUint(m[1], 16, 64); err == nil && int(addr/16) < len(words) {
-			return int(addr / 16)
+// locate returns the words that a complaint is about, with the line about each. A complaint
+// names each refused word on a line, but an all-zero word is refused without an address.
+func (d *disassembler) locate(words []Word, complaint string) map[int]string {
+	found := map[int]string{}
+	for _, line := range strings.Split(complaint, "\n") {
+		if m := badAddress.FindStringSubmatch(line); m != nil {
+			if addr, err := strconv.ParseUint(m[1], 16, 64); err == nil && int(addr/16) < len(words) {
+				found[int(addr/16)] = strings.TrimPrefix(line, prefix)
+			}
 		}
 	}
 	for i, w := range words {
 		if w == (Word{}) {
-			return i
+			found[i] = "all bits are zero"
 		}
 	}
+	if len(found) > 0 {
+		return found
+	}
 	if len(words) == 1 {
-		return 0
+		return map[int]string{0: complaint}
 	}
 	half := len(words) / 2
 	if _, c := d.run(words[:half]); c != "" {
 		return d.locate(words[:half], c)
 	}
-	_, c := d.run(words[half:])
-	return half + d.locate(words[half:], c)
+	for i, c := range d.locate(words[half:], complaint) {
+		found[half+i] = c
+	}
+	return found
 }
 
 // run disassembles words from address 0 on and returns the texts by address, or
@@ -124,7 +143,7 @@ func (d *disassembler) run(words []Word) (map[uint64]string, string) {
 		if c == "" {
 			c = err.Error()
 		}
-		return nil, strings.TrimSpace(strings.TrimPrefix(c, "nvdisasm error   :"))
+		return nil, c
 	}
 	lines := map[uint64]string{}
 	for _, l := range strings.Split(string(out), "\n") {
