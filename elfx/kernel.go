@@ -324,3 +324,35 @@ func (k *Kernel) Functions() []Function {
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Offset < out[j].Offset })
 	return out
 }
+
+// Matches reports whether a glob fits the kernel's mangled or demangled name. In a
+// glob * stands for any characters, ? for one; everything else for itself, since
+// names contain brackets.
+func (k *Kernel) Matches(glob string) bool {
+	return MatchGlob(glob, k.Name) || MatchGlob(glob, k.Demangled())
+}
+
+// MatchGlob reports whether a glob of * and ? fits the whole of s.
+func MatchGlob(glob, s string) bool {
+	star, mark := -1, 0 // the last *, and how far it has eaten
+	i, j := 0, 0
+	for j < len(s) {
+		switch {
+		case i < len(glob) && glob[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(glob) && (glob[i] == '?' || glob[i] == s[j]):
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(glob) && glob[i] == '*' {
+		i++
+	}
+	return i == len(glob)
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/google/renameio/v2"
+)
+
+const extractUsage = `usage: cupatch extract [OPTIONS] FILE…
+       cupatch extract --rebuild OUT.fatbin [OPTIONS] FILE…
+
+Writes the cubins and PTX in FILE to files of their own, one for each entry. FILE is
+anything that ls takes; FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx name single entries.
+
+  -o, --output DIR     folder for the files, made if need be (default: this one);
+                       - writes the one entry that is chosen to standard output
+      --list           print the names and write nothing
+  -a, --arch ARCH      only entries for ARCH (sm_90a, 90a, …); repeatable
+  -k, --kernel GLOB    only cubins with a kernel whose mangled or C++ name fits GLOB
+      --kind LIST      elf, ptx, lto-ir, unknown, … (default elf,ptx)
+      --force          replace files that exist
+      --rebuild OUT    write one .fatbin with the chosen entries and no others, all
+                       kinds unless --kind is given
+      --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G)
+
+Names are FILE.NUMBER.ARCH.cubin or .ptx, made of letters, digits and . _ - only; the
+number is the one that ls shows. An entry that cannot be read is reported, the others
+are written, and the exit status is 2.
+
+examples:
+  cupatch extract -o cubins libfoo.so
+  cupatch extract -k '*gemm*' -a sm_90a -o - libfoo.so > gemm.cubin
+  cupatch extract --rebuild small.fatbin -a sm_90 libfoo.so
+`
+
+func init() {
+	register(&command{"extract", "write cubins and PTX to files", extractUsage, runExtract})
+}
+
+// An extraction is one run of extract.
+type extraction struct {
+	*env
+	narrowing
+	dir         string
+	list        bool
+	force       bool
+	kinds       []string
+	rebuild     string
+	chosen      bool // --kind was given
+	names       map[string]bool
+	status      int
+	written     int
+	bytes       int64
+	rebuildData []byte
+}
+
+func runExtract(e *env, args []string) error {
+	x := &extraction{env: e, names: make(map[string]bool)}
+	fs := e.flags()
+	x.narrowing.flags(fs)
+	fs.StringVarP(&x.dir, "output", "o", ".", "")
+	fs.BoolVar(&x.list, "list", false, "")
+	fs.BoolVar(&x.force, "force", false, "")
+	fs.StringSliceVar(&x.kinds, "kind", []string{"elf", "ptx"}, "")
+	fs.StringVar(&x.rebuild, "rebuild", "", "")
+	files, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return e.usagef("extract needs a FILE")
+	}
+	x.chosen = fs.Changed("kind")
+	if x.rebuild != "" && (x.list || fs.Changed("output")) {
+		return e.usagef("--rebuild goes with neither --list nor -o")
+	}
+	opt, err := x.options()
+	if err != nil {
+		return err
+	}
+	status, err := e.eachFile(files, opt, x.file)
+	if err != nil {
+		return err
+	}
+	return x.end(worse(status, x.status))
+}
+
+// file extracts from one file.
+func (x *extraction) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	if err := f.Damage(); err != nil {
+		x.fail(err)
+	}
+	var want []*elfx.Entry
+	for _, e := range f.Entries() {
+		if (selected == nil || selected[e]) && x.archWanted(e) && x.kindWanted(e) && x.hasKernel(e) {
+			want = append(want, e)
+		}
+	}
+	switch {
+	case x.rebuild != "":
+		return x.addThin(want)
+	case x.dir == "-" && !x.list:
+		return x.toStdout(want)
+	}
+	jobs := make([]extractJob, len(want))
+	for i, e := range want {
+		jobs[i] = extractJob{entry: e, name: x.fileName(f, e)}
+	}
+	if x.list {
+		for _, j := range jobs {
+			fmt.Fprintln(x.stdout, j.name)
+		}
+		x.written += len(jobs)
+		return nil
+	}
+	return x.writeAll(jobs)
+}
+
+// fail reports an error that does not end the run.
+func (x *extraction) fail(err error) {
+	x.report(err)
+	x.status = worse(x.status, 2)
+}
+
+// kindWanted applies --kind. A concatenation is extracted by its parts.
+func (x *extraction) kindWanted(e *elfx.Entry) bool {
+	if x.rebuild != "" && !x.chosen {
+		return e.Parent == nil || len(x.arches) > 0
+	}
+	for _, k := range x.kinds {
+		if k == e.Kind.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// hasKernel applies -k.
+func (x *extraction) hasKernel(e *elfx.Entry) bool {
+	if len(x.kernels) == 0 {
+		return true
+	}
+	if e.Kind != elfx.KindELF {
+		return false
+	}
+	c, err := e.Cubin()
+	if err != nil {
+		x.fail(err)
+		return false
+	}
+	kernels := c.Kernels()
+	for i := range kernels {
+		if x.kernelWanted(&kernels[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// extension returns the usual ending of a file with that kind of content.
+func extension(k elfx.Kind) string {
+	switch k {
+	case elfx.KindELF, elfx.KindOldCubin:
+		return "cubin"
+	case elfx.KindPTX:
+		return "ptx"
+	case elfx.KindLTOIR:
+		return "ltoir"
+	}
+	return "bin"
+}
+
+// fileName returns a name for the entry that no other has had and that stays in the
+// output folder whatever the names in the input are.
+func (x *extraction) fileName(f *elfx.File, e *elfx.Entry) string {
+	base := safeName(filepath.Base(strings.ReplaceAll(f.Name, elfx.MemberSeparator, "/")))
+	arch := e.Target()
+	if arch == "" {
+		arch = "any"
+	}
+	name := fmt.Sprintf("%s.%d.%s.%s", base, e.Number, arch, extension(e.Kind))
+	for n := 2; x.names[name]; n++ {
+		name = fmt.Sprintf("%s-%d.%d.%s.%s", base, n, e.Number, arch, extension(e.Kind))
+	}
+	x.names[name] = true
+	return name
+}
+
+// safeName keeps letters, digits and . _ - of a name, at most 100 of them.
+func safeName(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		ok := r < 0x80 && (r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("._-", r))
+		if !ok {
+			r = '_'
+		}
+		if b.Len() < 100 {
+			b.WriteRune(r)
+		}
+	}
+	s = strings.TrimLeft(b.String(), ".-")
+	if s == "" {
+		return "stdin"
+	}
+	return s
+}
+
+func (x *extraction) toStdout(want []*elfx.Entry) error {
+	if len(want)+x.written != 1 {
+		err := usagef("-o - needs exactly one entry, there are %d", len(want)+x.written)
+		err.hint = "cupatch ls shows the numbers: FILE#12"
+		return err
+	}
+	data, err := entryData(want[0])
+	if err != nil {
+		return err
+	}
+	x.written++
+	_, err = x.stdout.Write(data)
+	return err
+}
+
+// entryData returns what is written for an entry: PTX without the zeros behind it.
+func entryData(e *elfx.Entry) ([]byte, error) {
+	data, err := e.Data()
+	if err == nil && e.Kind == elfx.KindPTX {
+		for len(data) > 0 && data[len(data)-1] == 0 {
+			data = data[:len(data)-1]
+		}
+	}
+	return data, err
+}
+
+// addThin appends the chosen entries to the fatbin of --rebuild. The file is closed
+// before it is written, so the bytes are copied.
+func (x *extraction) addThin(want []*elfx.Entry) error {
+	out, err := elfx.BuildFatbin(want)
+	if err != nil {
+		return err
+	}
+	x.written += len(want)
+	b := out.Bytes()
+	x.bytes += int64(len(b))
+	if x.rebuildData == nil {
+		x.rebuildData = b
+		return nil
+	}
+	x.rebuildData = append(x.rebuildData, b...)
+	return nil
+}
+
+// end says what was done.
+func (x *extraction) end(status int) error {
+	if x.written == 0 {
+		if status == 0 {
+			return answerNo("no entry fits, nothing was written")
+		}
+		return silent(status)
+	}
+	if x.rebuild != "" {
+		if err := x.writeRebuilt(); err != nil {
+			return err
+		}
+		x.notef("wrote %s to %s, %d bytes", plural(x.written, "entry", "entries"), x.rebuild, x.bytes)
+	} else if !x.list && x.dir != "-" {
+		x.notef("wrote %s to %s, %d bytes", plural(x.written, "file", "files"), x.dir, x.bytes)
+	}
+	return silent(status)
+}
+
+func (x *extraction) writeRebuilt() error {
+	if x.rebuild == "-" {
+		_, err := x.stdout.Write(x.rebuildData)
+		return err
+	}
+	return x.create(x.rebuild, x.rebuildData)
+}
+
+// create writes a new file. What exists is not touched without --force, and then
+// replaced, not written into; a failure leaves no partial file.
+func (x *extraction) create(path string, data []byte) error {
+	if x.force {
+		return replaceFile(path, data)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, os.ErrExist) {
+		return &exitError{code: 2, err: err, hint: "--force replaces files that exist"}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return err
+}
+
+// replaceFile puts data at path by way of a temporary file beside it.
+func replaceFile(path string, data []byte) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o666))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
+}

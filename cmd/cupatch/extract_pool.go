@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/cupatch/cupatch/elfx"
+)
+
+// inFlight bounds the decompressed bytes that are being written at one time.
+const inFlight = 256 << 20
+
+// An extractJob is an entry and the name of its file.
+type extractJob struct {
+	entry *elfx.Entry
+	name  string
+	size  int64
+	err   error
+}
+
+// writeAll writes the files with several workers. The names are printed in order.
+func (x *extraction) writeAll(jobs []extractJob) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(x.dir, 0o777); err != nil {
+		return err
+	}
+	b := &budget{free: inFlight}
+	b.more.L = &b.mu
+	queue := make(chan *extractJob)
+	var wg sync.WaitGroup
+	for range min(x.jobs, len(jobs)) {
+		wg.Go(func() {
+			for j := range queue {
+				cost := b.take(j.entry)
+				j.size, j.err = x.writeOne(j)
+				b.give(cost)
+			}
+		})
+	}
+	for i := range jobs {
+		queue <- &jobs[i]
+	}
+	close(queue)
+	wg.Wait()
+	for i := range jobs {
+		j := &jobs[i]
+		if j.err != nil {
+			x.fail(j.err)
+			continue
+		}
+		x.written++
+		x.bytes += j.size
+		fmt.Fprintln(x.stdout, filepath.Join(x.dir, j.name))
+	}
+	return nil
+}
+
+func (x *extraction) writeOne(j *extractJob) (int64, error) {
+	data, err := entryData(j.entry)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(data)), x.create(filepath.Join(x.dir, j.name), data)
+}
+
+// A budget hands out bytes of memory.
+type budget struct {
+	mu   sync.Mutex
+	more sync.Cond
+	free int64
+}
+
+// take waits until the entry fits. One that is larger than everything goes alone.
+func (b *budget) take(e *elfx.Entry) int64 {
+	if e.Stored() {
+		return 0
+	}
+	cost := min(e.Size, inFlight)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.free < cost {
+		b.more.Wait()
+	}
+	b.free -= cost
+	return cost
+}
+
+func (b *budget) give(cost int64) {
+	b.mu.Lock()
+	b.free += cost
+	b.mu.Unlock()
+	b.more.Broadcast()
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/cupatch/cupatch/elfx"
+)
+
+const lsUsage = `usage: cupatch ls [OPTIONS] FILE…
+
+Lists the GPU code in FILE: sections, fatbins, entries, kernels. FILE is a cubin, a
+fatbin, a host program, library or object (ELF or PE), an archive, a wheel or other
+zip file, a directory of these, or - for standard input. FILE#12, FILE#3-9,
+FILE#sm_90 and FILE#ptx name single entries; ARCHIVE.zip!MEMBER one member.
+
+  -s, --short          entries only, no kernels
+  -a, --arch ARCH      only entries for ARCH (sm_90a, 90a, …); repeatable
+  -k, --kernel GLOB    only kernels whose mangled or C++ name fits GLOB (* and ?),
+                       and the entries that have one; repeatable
+      --for ARCH       say what a driver loads for a device: a cubin, PTX to be
+                       compiled, or nothing
+      --mangled        kernel names as in the file, not as in C++
+      --json           the same as JSON: {"files": […], "totals": {…}}
+      --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G)
+
+Every byte of a fatbin section is accounted for. An entry that cannot be read is
+listed with its error, the others follow, and the exit status is 2.
+
+examples:
+  cupatch ls libfoo.so
+  cupatch ls -s torch-2.9.0-cp312-cp312-linux_x86_64.whl
+  cupatch ls --for sm_89 libfoo.so
+  cupatch ls -k '*gemm*' -a sm_90a libfoo.so --json
+`
+
+func init() {
+	register(&command{"ls", "list containers, entries and kernels", lsUsage, runLs})
+}
+
+// An lsRun is one run of ls: its options and what it has counted.
+type lsRun struct {
+	*env
+	narrowing
+	short, json, mangled bool
+	device               int // for --for; 0 without
+	totals               lsTotals
+	seen                 map[[sha256.Size]byte]string // content → the first entry that has it
+	sizes                map[int64]*elfx.Entry        // size → the first entry of that size, not hashed yet
+	status               int
+	files                int
+}
+
+// lsTotals are the sums over all files.
+type lsTotals struct {
+	Files      int            `json:"files"`
+	Containers int            `json:"containers"`
+	Entries    int            `json:"entries"`
+	Kinds      map[string]int `json:"kinds"`
+	Kernels    int            `json:"kernels"`
+	Functions  int            `json:"functions"`
+	Duplicates int            `json:"duplicates"`
+	Errors     int            `json:"errors"`
+	Stored     int64          `json:"stored_bytes"`
+	Size       int64          `json:"bytes"`
+}
+
+func runLs(e *env, args []string) error {
+	r := &lsRun{env: e, seen: make(map[[sha256.Size]byte]string)}
+	r.totals.Kinds = make(map[string]int)
+	fs := e.flags()
+	r.narrowing.flags(fs)
+	var device string
+	fs.BoolVarP(&r.short, "short", "s", false, "")
+	fs.BoolVar(&r.json, "json", false, "")
+	fs.BoolVar(&r.mangled, "mangled", false, "")
+	fs.StringVar(&device, "for", "", "")
+	files, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return e.usagef("ls needs a FILE")
+	}
+	if device != "" {
+		if r.device, _, _, err = elfx.ParseArch(device); err != nil {
+			return usagef("--for: %v", err)
+		}
+	}
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	r.begin()
+	status, err := e.eachFile(files, opt, r.file)
+	if err != nil {
+		return err
+	}
+	r.end()
+	return silent(worse(status, r.status))
+}
+
+// file lists one file.
+func (r *lsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	r.sizes = make(map[int64]*elfx.Entry)
+	file := r.describeFile(f, selected)
+	if r.filtered(selected) && len(file.Members) == 0 && len(file.Sections) == 0 {
+		return nil
+	}
+	r.totals.Files++
+	if r.json {
+		return r.writeJSON(file)
+	}
+	r.writeFile(file, 0)
+	return nil
+}
+
+// filtered reports whether the user asked for less than everything.
+func (r *lsRun) filtered(selected map[*elfx.Entry]bool) bool {
+	return selected != nil || len(r.arches) > 0 || len(r.kernels) > 0
+}
+
+// begin writes what comes before the first file.
+func (r *lsRun) begin() {
+	if r.json {
+		fmt.Fprint(r.stdout, "{\"files\": [")
+	}
+}
+
+// problem counts an error and returns its text for the listing. Kinds of entry that
+// this program knows but does not decode are no error.
+func (r *lsRun) problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	if !errors.Is(err, elfx.ErrUnsupported) {
+		r.totals.Errors++
+		r.status = worse(r.status, 2)
+	}
+	return err.Error()
+}
