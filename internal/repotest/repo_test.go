@@ -1,0 +1,170 @@
+// Package repotest holds tests about the repository itself: which package may import which,
+// and what may be checked in.
+package repotest
+
+import (
+	"bytes"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../.."
+	module = "github.com/cupatch/cupatch/"
+)
+
+// files returns the paths, relative to root and with slashes, of what a checkout holds,
+// and its directories aside those that begin with a dot.
+func files(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if rel != "." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		out = append(out, filepath.ToSlash(rel))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// allowed maps the first folder of a package to the folders of this module and the other
+// modules that it may import; the standard library is always allowed. Tests may import
+// anything but a package above their own.
+var allowed = map[string][]string{
+	"isa":  {module + "isa", "github.com/klauspost/compress/"},
+	"elfx": {module + "elfx", module + "internal/", "github.com/klauspost/compress/", "github.com/pierrec/lz4/v4", "github.com/ianlancetaylor/demangle", "github.com/google/renameio/v2", "golang.org/x/sys/"},
+	"patch": {module + "patch", module + "isa", module + "elfx", module + "internal/",
+		"github.com/pelletier/go-toml/v2", "github.com/expr-lang/expr", "github.com/google/renameio/v2", "github.com/klauspost/compress/"},
+}
+
+// above maps the first folder of a package to those that even its tests must not import.
+var above = map[string][]string{
+	"isa":   {"elfx", "patch", "cmd"},
+	"elfx":  {"isa", "patch", "cmd"},
+	"patch": {"cmd"},
+}
+
+func TestImports(t *testing.T) {
+	for _, path := range files(t) {
+		top, _, _ := strings.Cut(path, "/")
+		if !strings.HasSuffix(path, ".go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, spec := range f.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if why := forbidden(path, top, name); why != "" {
+				t.Errorf("%s imports %s: %s", path, name, why)
+			}
+		}
+	}
+}
+
+// forbidden says why the file path, in the folder top, may not import name, or "".
+func forbidden(path, top, name string) string {
+	if name == "C" {
+		return "cgo is not used"
+	}
+	for _, a := range above[top] {
+		if name == module+a || strings.HasPrefix(name, module+a+"/") {
+			return fmt.Sprintf("%s lies above %s", a, top)
+		}
+	}
+	if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/") {
+		return ""
+	}
+	if strings.HasPrefix(name, module+"internal/oracletest") {
+		return "it is for tests"
+	}
+	list, ok := allowed[top]
+	first, _, _ := strings.Cut(name, "/")
+	if !ok || !strings.Contains(first, ".") {
+		return ""
+	}
+	for _, a := range list {
+		if name == strings.TrimSuffix(a, "/") || strings.HasPrefix(name, strings.TrimSuffix(a, "/")+"/") {
+			return ""
+		}
+	}
+	return "not among what " + top + " may import"
+}
+
+// Limits of what is checked in.
+const (
+	maxFile     = 1 << 20
+	maxTestdata = 4 << 20
+	maxLines    = 600
+)
+
+func TestSizes(t *testing.T) {
+	var testdata int64
+	for _, path := range files(t) {
+		st, err := os.Stat(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Size() > maxFile {
+			t.Errorf("%s: %d bytes, more than %d", path, st.Size(), maxFile)
+		}
+		if strings.HasPrefix(path, "testdata/") {
+			testdata += st.Size()
+		}
+	}
+	if testdata > maxTestdata {
+		t.Errorf("testdata: %d bytes, more than %d", testdata, maxTestdata)
+	}
+}
+
+// TestText checks that no text file names a place on the machine where it was written, that
+// no work is left marked as undone, and that Go files stay short.
+func TestText(t *testing.T) {
+	bad := []string{"/" + "root/", "/" + "home/", "/" + "work/", "TO" + "DO", "FIX" + "ME", "XX" + "X:"}
+	for _, path := range files(t) {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			if !strings.Contains(path, "testdata/") && !strings.Contains(path, "isa/tables/") {
+				t.Errorf("%s: a binary file outside testdata", path)
+			}
+			continue
+		}
+		for _, b := range bad {
+			if bytes.Contains(text, []byte(b)) {
+				t.Errorf("%s: contains %q", path, b)
+			}
+		}
+		if n := bytes.Count(text, []byte("\n")); strings.HasSuffix(path, ".go") && n > maxLines && !bytes.HasPrefix(text, []byte("// Code generated ")) {
+			t.Errorf("%s: %d lines, more than %d", path, n, maxLines)
+		}
+	}
+}
