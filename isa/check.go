@@ -57,6 +57,9 @@ func (p *Piece) check() error {
 		if t.Kind > TestNeg {
 			return fmt.Errorf("unknown kind of test %d", t.Kind)
 		}
+		if w := t.Field.Width(); t.Kind == TestEq && w < 64 && t.Arg>>w != 0 {
+			return fmt.Errorf("the test %s is never true", t)
+		}
 		if n += t.width(); n > maxTests {
 			return fmt.Errorf("the tests have more than %d bits", maxTests)
 		}

@@ -247,8 +247,8 @@ func slotOp(s *Slot) op {
 
 // registerNames returns the names of all values of s, or nil where one is too long.
 func registerNames(s *Slot) []short {
-	if s.Xor == 0 && s.Shift == 0 && s.Add == 0 {
-		if names := plainNames[s.Kind][s.Field.Width()]; names != nil {
+	if n := s.Field.Width(); n <= 8 && s.Xor == 0 && s.Shift == 0 && s.Add == 0 {
+		if names := plainNames[s.Kind][n]; names != nil {
 			return names
 		}
 	}

@@ -1,6 +1,10 @@
 package isa
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // A SyntaxError says where a text is no instruction of the table.
 type SyntaxError struct {
@@ -10,10 +14,185 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("column %d: expected %s", e.Pos+1, e.Expected)
+	found := "the end"
+	if e.Pos < len(e.Text) {
+		found = e.Text[e.Pos:]
+		if n := strings.IndexAny(found[1:], " ,.["); n >= 0 {
+			found = found[:n+1]
+		}
+		found = fmt.Sprintf("%q", found)
+	}
+	return fmt.Sprintf("column %d: expected %s, found %s", e.Pos+1, e.Expected, found)
 }
 
-// Encode returns the word whose text at the address pc is text.
+// maxSteps bounds the work for one text and variant.
+const maxSteps = 20000
+
+// Encode returns the word whose text at the address pc is text, as AppendText prints
+// it, without a control code.
+//
+// With like, the word is made from that one: its variant is tried first, and what the
+// text does not determine stays as it is, the control code included. Without, the
+// bits that the text hides are those that ptxas emits, and the control code is
+// [DefaultControl]. Blanks may be missing or more where they separate nothing, and a
+// float may be rounded or written as its bits, 0x….
+//
+// An error is a [*SyntaxError] with the place that does not fit.
 func (t *Table) Encode(text string, pc uint64, like *Word) (Word, error) {
-	return Word{}, &SyntaxError{Text: text, Expected: "an instruction"}
+	if w, ok := parseRawWord(text); ok {
+		return w, nil
+	}
+	if like != nil {
+		// What a word prints is always that word, even where several print the same.
+		var buf [256]byte
+		if in := t.Decode(*like); string(t.AppendText(buf[:0], in, pc)) == text {
+			return *like, nil
+		}
+	}
+	m := matcher{t: t, text: text, pc: pc}
+	if m.encode(like) {
+		return m.result, nil
+	}
+	m.loose = true
+	if m.encode(like) {
+		return m.result, nil
+	}
+	return Word{}, t.explain(text, pc, like)
+}
+
+// parseRawWord reads `.word 0xLO, 0xHI` and its like.
+func parseRawWord(text string) (w Word, ok bool) {
+	if text == "" || text[0] != '.' {
+		return w, false
+	}
+	for _, name := range []string{".word ", ".illegal ", ".silent "} {
+		rest, found := strings.CutPrefix(text, name)
+		if !found {
+			continue
+		}
+		lo, neg1, n := scanHex(rest, 0, true)
+		if n < 0 || n > len(rest) || neg1 {
+			return w, false
+		}
+		rest = strings.TrimLeft(strings.TrimPrefix(rest[n:], ","), " ")
+		hi, neg2, n := scanHex(rest, 0, true)
+		if n < 0 || neg2 || strings.TrimSpace(rest[min(n, len(rest)):]) != "" {
+			return w, false
+		}
+		return Word{lo, hi}, true
+	}
+	return w, false
+}
+
+// encode tries the variants that have the text's mnemonic.
+func (m *matcher) encode(like *Word) bool {
+	g, start := parseGuard(m.text)
+	if start < 0 {
+		return false
+	}
+	var first *candidate
+	if like != nil {
+		first = m.t.find(*like)
+	}
+	if first != nil && m.attempt(first, g, start, like) {
+		return true
+	}
+	for _, c := range m.t.named(leadingName(m.text[start:])) {
+		if c != first && m.attempt(c, g, start, like) {
+			return true
+		}
+	}
+	return false
+}
+
+// attempt tries one variant.
+func (m *matcher) attempt(c *candidate, g guardText, start int, like *Word) bool {
+	if !g.fits(c.v.Guard) {
+		return false
+	}
+	switch {
+	case like == nil:
+		m.base = DefaultControl.Set(c.v.Default)
+	case m.t.find(*like) == c:
+		m.base = *like
+	default:
+		m.base = c.v.Default.AndNot(controlMask).Or(like.And(controlMask))
+	}
+	m.budget = maxSteps
+	k := known{guardMask, Word{Lo: uint64(g.bits) << 12}}
+	if c.v.Guard == GuardNone {
+		k = known{}
+		if like == nil {
+			m.base.Lo |= 7 << 12
+		}
+	}
+	return m.try(c, start, k)
+}
+
+// A guardText is a guard as text says it.
+type guardText struct {
+	bits    uint8 // bits 12–15
+	uniform bool
+	present bool
+}
+
+func (g guardText) fits(kind Guard) bool {
+	return !g.present || kind != GuardNone && g.uniform == (kind == GuardUP)
+}
+
+// parseGuard reads the guard that text starts with, and returns where the
+// instruction starts, -1 for a guard that is none.
+func parseGuard(text string) (guardText, int) {
+	g := guardText{bits: 7}
+	if at(text, 0) != '@' {
+		return g, 0
+	}
+	pos := 1
+	g.present = true
+	not := at(text, pos) == '!'
+	if not {
+		pos++
+	}
+	if g.uniform = at(text, pos) == 'U'; g.uniform {
+		pos++
+	}
+	c := at(text, pos+1)
+	switch {
+	case at(text, pos) != 'P' || at(text, pos+2) != ' ':
+		return g, -1
+	case c >= '0' && c <= '6':
+		g.bits = c - '0'
+	case c != 'T':
+		return g, -1
+	}
+	if not {
+		g.bits |= 8
+	}
+	for pos += 3; pos < len(text) && text[pos] == ' '; pos++ {
+	}
+	return g, min(pos, len(text))
+}
+
+// explain finds out where text fails.
+func (t *Table) explain(text string, pc uint64, like *Word) error {
+	_, start := parseGuard(text)
+	if start < 0 {
+		return &SyntaxError{text, 0, "a guard @P0 to @PT, @!P0, @UP0 …"}
+	}
+	name := leadingName(text[start:])
+	if len(t.named(name)) == 0 {
+		return &SyntaxError{text, start, fmt.Sprintf("an instruction of %s", t.arch)}
+	}
+	m := matcher{t: t, text: text, pc: pc, loose: true, trace: true}
+	m.encode(like)
+	slices.Sort(m.expected)
+	what := strings.Join(m.expected, " or ")
+	const most = 6
+	if len(m.expected) > most {
+		what = strings.Join(m.expected[:most], " or ") + " or other"
+	}
+	if what == "" {
+		what = "another guard"
+	}
+	return &SyntaxError{text, m.far, what}
 }

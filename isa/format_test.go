@@ -68,7 +68,7 @@ func randomPiece(r *rand.Rand) Piece {
 	for range 1 + r.IntN(3) {
 		t := Test{Kind: TestKind(r.IntN(4)), Field: randomField(r, 1+r.IntN(4))}
 		if t.Kind == TestEq {
-			t.Arg = r.Uint64() >> r.IntN(64)
+			t.Arg = r.Uint64N(1 << t.Field.Width())
 		}
 		p.Tests = append(p.Tests, t)
 		n += t.width()

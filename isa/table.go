@@ -17,6 +17,9 @@ type Table struct {
 	cands  []candidate
 	first  [numOpcodes + 1]uint32
 	groups sync.Map // *Variant → []*Group
+
+	namesOnce sync.Once
+	names     map[string][]*candidate
 }
 
 // A candidate is what Decode needs to know of a variant.
@@ -24,6 +27,7 @@ type candidate struct {
 	mask, value Word
 	v           *Variant
 	prog        atomic.Pointer[program]
+	enc         atomic.Pointer[encodeForm]
 }
 
 // numOpcodes is the number of values of the opcode, bits 0–11 and 91.
@@ -61,30 +65,38 @@ func (t *Table) Arch() Arch { return t.arch }
 // Variants returns the variants of t. They must not be changed.
 func (t *Table) Variants() []*Variant { return t.variants }
 
-// Decode says what w is. It never fails: a word that no variant fits has the status
-// StatusUnknown.
-func (t *Table) Decode(w Word) Inst {
+// find returns what is known of the variant that w has, or nil.
+func (t *Table) find(w Word) *candidate {
 	op := opcodeOf(w)
 	cands := t.cands[t.first[op]:t.first[op+1]]
 	for i := range cands {
 		c := &cands[i]
-		if (w.Lo^c.value.Lo)&c.mask.Lo|(w.Hi^c.value.Hi)&c.mask.Hi != 0 {
-			continue
+		if (w.Lo^c.value.Lo)&c.mask.Lo|(w.Hi^c.value.Hi)&c.mask.Hi == 0 {
+			return c
 		}
-		p := c.program()
-		in := Inst{Word: w, Variant: c.v, BadSched: !c.v.Sched.Legal(w), prog: p}
-		for k := range p.checks {
-			switch x := p.checks[k].table[p.checks[k].index.value(w)]; x {
-			case PieceIllegal:
-				in.Status = StatusIllegal
-				return in
-			case PieceSilent:
-				in.Status = StatusSilent
-			}
-		}
-		return in
 	}
-	return Inst{Word: w, Status: StatusUnknown}
+	return nil
+}
+
+// Decode says what w is. It never fails: a word that no variant fits has the status
+// StatusUnknown.
+func (t *Table) Decode(w Word) Inst {
+	c := t.find(w)
+	if c == nil {
+		return Inst{Word: w, Status: StatusUnknown}
+	}
+	p := c.program()
+	in := Inst{Word: w, Variant: c.v, BadSched: !c.v.Sched.Legal(w), prog: p}
+	for k := range p.checks {
+		switch x := p.checks[k].table[p.checks[k].index.value(w)]; x {
+		case PieceIllegal:
+			in.Status = StatusIllegal
+			return in
+		case PieceSilent:
+			in.Status = StatusSilent
+		}
+	}
+	return in
 }
 
 // program returns the compiled form of c's variant, which is made when it is first
@@ -96,6 +108,30 @@ func (c *candidate) program() *program {
 		c.prog.Store(p)
 	}
 	return p
+}
+
+// encodeForm returns c's variant prepared for reading text.
+func (c *candidate) encodeForm() *encodeForm {
+	f := c.enc.Load()
+	if f == nil {
+		f = newEncodeForm(c.v)
+		c.enc.Store(f)
+	}
+	return f
+}
+
+// named returns the variants whose text starts with the instruction name, in the
+// order in which they are tried.
+func (t *Table) named(name string) []*candidate {
+	t.namesOnce.Do(func() {
+		t.names = map[string][]*candidate{}
+		for i := range t.cands {
+			for _, n := range t.cands[i].v.Mnemonics() {
+				t.names[n] = append(t.names[n], &t.cands[i])
+			}
+		}
+	})
+	return t.names[name]
 }
 
 // outcome returns the answer to t in w.
