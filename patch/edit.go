@@ -45,8 +45,8 @@ func (e *OldWordError) Error() string {
 	return s
 }
 
-// Is makes [errors.Is] with ErrOldWord work.
-func (e *OldWordError) Is(target error) bool { return target == ErrOldWord }
+// Is makes [errors.Is] with ErrOldWord and ErrMismatch work.
+func (e *OldWordError) Is(target error) bool { return target == ErrOldWord || target == ErrMismatch }
 
 // Apply writes the new words of edits into the cubin data at their offsets. It first
 // checks every old word, and on any error has changed nothing.

@@ -1,0 +1,230 @@
+package patch
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A ListedInst is an instruction of a listing.
+type ListedInst struct {
+	Line    int
+	Entry   string // of the header line above; "" for none
+	Kernel  string
+	PC      uint64
+	HasPC   bool
+	Control *isa.Control // nil in a listing without control codes: they stay
+	Text    string       // bare
+	Word    *isa.Word    // of a listing with --hex
+
+	nvidia bool // the code stood behind the text
+}
+
+// A ListingError is a line of a listing that cannot be read or does not fit.
+type ListingError struct {
+	Name string // of the listing
+	Line int
+	Err  error
+}
+
+func (e *ListingError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, e.Line, e.Err) }
+
+func (e *ListingError) Unwrap() error { return e.Err }
+
+// IsListing reports whether data looks like a listing rather than a report.
+func IsListing(data []byte) bool {
+	t := bytes.TrimLeft(data, " \t\r\n\ufeff")
+	return bytes.HasPrefix(t, []byte("//")) || bytes.HasPrefix(t, []byte("/*"))
+}
+
+// ParseListing reads a listing as `dis` writes it, edited or not. Blank lines, labels
+// and comments have no meaning, except that header lines name kernel and entry.
+func ParseListing(name string, r io.Reader) ([]ListedInst, error) {
+	var out []ListedInst
+	sc := bufio.NewScanner(r)
+	sc.Buffer(nil, 1<<20)
+	entry, kernel := "", ""
+	for line := 1; sc.Scan(); line++ {
+		s := strings.TrimSpace(strings.TrimPrefix(sc.Text(), "\ufeff"))
+		if rest, ok := strings.CutPrefix(s, "// entry "); ok {
+			entry = entryNumber(rest)
+			continue
+		}
+		if rest, ok := strings.CutPrefix(s, "// kernel "); ok {
+			k, err := unquoteName(rest)
+			if err != nil {
+				return nil, &ListingError{name, line, err}
+			}
+			kernel = k
+			continue
+		}
+		if s == "" || strings.HasPrefix(s, "//") || strings.HasPrefix(s, ".L") && strings.HasSuffix(s, ":") {
+			continue
+		}
+		in, err := ParseListingLine(s)
+		if err != nil {
+			return nil, &ListingError{name, line, err}
+		}
+		in.Line, in.Entry, in.Kernel = line, entry, kernel
+		out = append(out, in)
+	}
+	if err := sc.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	fillControl(out)
+	return out, nil
+}
+
+// fillControl gives the lines without a control code the one that this means: among
+// lines with CuAssembler's codes [B------:R-:W-:-:S01], among lines with NVIDIA's, which
+// prints nothing for it, a drain.
+func fillControl(list []ListedInst) {
+	missing := isa.DefaultControl
+	any := false
+	for _, in := range list {
+		if in.nvidia {
+			missing = isa.Control{Yield: true, WBar: isa.NoBar, RBar: isa.NoBar}
+		}
+		any = any || in.Control != nil
+	}
+	for i := range list {
+		if list[i].Control == nil && any {
+			list[i].Control = &missing
+		}
+	}
+}
+
+// entryNumber returns the 12 of `lib.so#12 sm_90a`.
+func entryNumber(s string) string {
+	s, _, _ = strings.Cut(s, " (")
+	if i := strings.LastIndexByte(s, '#'); i >= 0 {
+		s = s[i+1:]
+	}
+	n, _, _ := strings.Cut(s, " ")
+	return n
+}
+
+func unquoteName(s string) (string, error) {
+	if strings.HasPrefix(s, `"`) {
+		q, err := strconv.QuotedPrefix(s)
+		if err != nil {
+			return "", fmt.Errorf("bad kernel name %s", s)
+		}
+		return strconv.Unquote(q)
+	}
+	name, _, _ := strings.Cut(s, " ")
+	return name, nil
+}
+
+// ParseListingLine reads `/*0070*/ [B------:R-:W2:-:S04] @P0 TEXT ; /* 0x… 0x… */ // …`. The
+// address, the control code and all behind the text may be missing; a code in
+// NVIDIA's notation stands behind the text.
+func ParseListingLine(s string) (ListedInst, error) {
+	var in ListedInst
+	s = strings.TrimSpace(s)
+	if rest, ok := strings.CutPrefix(s, "/*"); ok {
+		addr, after, ok := strings.Cut(rest, "*/")
+		pc, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(addr), "0x"), 16, 48)
+		if !ok || err != nil {
+			return in, fmt.Errorf("bad address %q", strings.TrimSpace(addr))
+		}
+		in.PC, in.HasPC = pc, true
+		s = strings.TrimSpace(after)
+	}
+	text, tail, _ := strings.Cut(s, ";")
+	code, text, _, err := splitControl(text)
+	if err != nil {
+		return in, err
+	}
+	in.Control, in.Text = code, strings.TrimSpace(text)
+	if in.Text == "" {
+		return in, fmt.Errorf("no instruction")
+	}
+	return in, in.parseTail(tail)
+}
+
+// parseTail reads what stands behind the semicolon.
+func (in *ListedInst) parseTail(s string) error {
+	s, _, _ = strings.Cut(s, "//")
+	s, hex, ok := strings.Cut(s, "/*")
+	if ok {
+		hex, _, _ = strings.Cut(hex, "*/")
+		f := strings.Fields(hex)
+		if len(f) < 2 {
+			return fmt.Errorf("want /* 0xLO 0xHI */ behind the instruction")
+		}
+		lo, err1 := strconv.ParseUint(f[0], 0, 64)
+		hi, err2 := strconv.ParseUint(f[1], 0, 64)
+		if err1 != nil || err2 != nil {
+			return fmt.Errorf("bad word %s %s", f[0], f[1])
+		}
+		in.Word = &isa.Word{Lo: lo, Hi: hi}
+	}
+	if s = strings.TrimSpace(s); s == "" {
+		return nil
+	}
+	if in.Control != nil {
+		return fmt.Errorf("a control code in front and %q behind", s)
+	}
+	c, err := isa.ParseControl(s)
+	if err != nil {
+		return err
+	}
+	in.Control, in.nvidia = &c, true
+	return nil
+}
+
+// Encode returns the word that a line of an edited listing means in place of old.
+func (in *ListedInst) Encode(t *isa.Table, old isa.Word, allow Allow) (isa.Word, error) {
+	w := old
+	if in.Text != t.Text(t.Decode(old), in.PC) {
+		raw, ok, err := parseRaw(in.Text)
+		if ok || err != nil {
+			if err != nil {
+				return w, err
+			}
+			w = raw
+		} else if w, err = encodeOver(t, in.Text, in.PC, old); err != nil {
+			if h, ok := err.(*hiddenError); !ok || !allow[RefuseHidden] {
+				return w, err
+			} else {
+				w = h.word
+			}
+		}
+	}
+	if in.Control == nil {
+		return w, nil
+	}
+	c := *in.Control
+	before := isa.ControlOf(w)
+	w = c.SetCode(w)
+	if before.Yield != c.Yield && isa.ReuseField.Get(w) != 0 && !allow[RefuseSchedule] {
+		return w, fmt.Errorf("yield changes while bits 122–124 are not 0: they are reuse flags with - and the batch number with Y")
+	}
+	if n := t.Decode(w); n.BadSched && !t.Decode(old).BadSched && !allow[RefuseSchedule] {
+		return w, fmt.Errorf("control code %s does not exist for this instruction", c)
+	}
+	return w, nil
+}
+
+// parseRaw reads `.word 0xLO, 0xHI` and its kin.
+func parseRaw(text string) (w isa.Word, ok bool, err error) {
+	if !strings.HasPrefix(text, ".word ") && !strings.HasPrefix(text, ".illegal ") && !strings.HasPrefix(text, ".silent ") {
+		return w, false, nil
+	}
+	_, rest, _ := strings.Cut(text, " ")
+	lo, hi, found := strings.Cut(rest, ",")
+	w.Lo, err = strconv.ParseUint(strings.TrimSpace(lo), 0, 64)
+	if err == nil && found {
+		w.Hi, err = strconv.ParseUint(strings.TrimSpace(hi), 0, 64)
+	}
+	if err != nil || !found {
+		return w, true, fmt.Errorf("want .word 0xLO, 0xHI")
+	}
+	return w, true, nil
+}

@@ -1,0 +1,283 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A Target is a cubin that edits may go to: an entry of a file.
+type Target struct {
+	Entry string // number in its container, "" for a bare cubin
+	Cubin *elfx.Cubin
+	Table *isa.Table
+	// FileOffset is as in [Options].
+	FileOffset func(off int64) int64
+}
+
+// A LocateError is an edit of a report that does not fit a file.
+type LocateError struct {
+	Kernel string
+	PC     uint64
+	Msg    string
+}
+
+func (e *LocateError) Error() string {
+	return fmt.Sprintf("kernel %s at %#x: %s", e.Kernel, e.PC, e.Msg)
+}
+
+// ErrMismatch matches edits that do not fit a file: another old word, no such kernel,
+// another place.
+var ErrMismatch = errors.New("the edits do not fit the file")
+
+// Is makes [errors.Is] with ErrMismatch work.
+func (e *LocateError) Is(target error) bool { return target == ErrMismatch }
+
+// A Located has the edits of one target.
+type Located struct {
+	Target *Target
+	Edits  []Edit
+}
+
+// Locate finds the places of a report's edits in targets and checks every old word.
+// With relocate, a kernel may stand at another offset than the report says, or in
+// another entry of the same architecture, as long as its code is the same; revert
+// exchanges old and new.
+func (f *ReportFile) Locate(targets []*Target, relocate, revert bool) ([]Located, error) {
+	var out []Located
+	at := map[*Target]int{}
+	seen := map[string]bool{}
+	for i := range f.Edits {
+		re := &f.Edits[i]
+		t, k, err := f.find(re, targets, relocate, revert)
+		if err != nil {
+			return nil, err
+		}
+		key := fmt.Sprintf("%p %s %d", t, k.Name, re.PC)
+		if seen[key] {
+			return nil, &LocateError{re.Kernel, re.PC, "two edits of the same word"}
+		}
+		seen[key] = true
+		e, err := re.edit(t, k, revert)
+		if err != nil {
+			return nil, err
+		}
+		n, ok := at[t]
+		if !ok {
+			n = len(out)
+			at[t] = n
+			out = append(out, Located{Target: t})
+		}
+		out[n].Edits = append(out[n].Edits, e)
+	}
+	return out, nil
+}
+
+// find returns the target and kernel that an edit means.
+func (f *ReportFile) find(e *ReportEdit, targets []*Target, relocate, revert bool) (*Target, *elfx.Kernel, error) {
+	var hits []*Target
+	var kernels []*elfx.Kernel
+	var why *LocateError
+	for _, t := range targets {
+		if e.Entry != "" && e.Entry != t.Entry && !relocate {
+			continue
+		}
+		for i := range t.Cubin.Kernels() {
+			k := &t.Cubin.Kernels()[i]
+			if k.Name != e.Kernel {
+				continue
+			}
+			if err := f.fits(e, t, k, relocate, revert); err != nil {
+				why = err
+				continue
+			}
+			hits, kernels = append(hits, t), append(kernels, k)
+		}
+	}
+	switch {
+	case len(hits) == 1:
+		return hits[0], kernels[0], nil
+	case len(hits) > 1:
+		for i, t := range hits {
+			if t.Entry == e.Entry {
+				return t, kernels[i], nil
+			}
+		}
+		return nil, nil, &LocateError{e.Kernel, e.PC, fmt.Sprintf("%d entries have this kernel; the edit must name one", len(hits))}
+	case why != nil:
+		return nil, nil, why
+	}
+	return nil, nil, &LocateError{e.Kernel, e.PC, "the file has no such kernel"}
+}
+
+// fits checks that a kernel is the one that an edit was made for, as far as the
+// report tells.
+func (f *ReportFile) fits(e *ReportEdit, t *Target, k *elfx.Kernel, relocate, revert bool) *LocateError {
+	if e.PC+isa.WordSize > uint64(k.Size) {
+		return &LocateError{e.Kernel, e.PC, fmt.Sprintf("beyond the kernel's %d bytes", k.Size)}
+	}
+	if relocate {
+		rk := f.kernel(e)
+		if rk == nil {
+			return &LocateError{e.Kernel, e.PC, "the report has no code hash of this kernel, which relocating needs"}
+		}
+		want := rk.Input
+		if revert {
+			want = rk.Output
+		}
+		if rk.Arch != t.Cubin.Arch {
+			return &LocateError{e.Kernel, e.PC, fmt.Sprintf("the report is for %s, the cubin is %s", rk.Arch, t.Cubin.Arch)}
+		}
+		if codeHash(k.Data()) != want {
+			return &LocateError{e.Kernel, e.PC, "the kernel's code is not the code that the report was made for"}
+		}
+		return nil
+	}
+	if e.Offset != nil && *e.Offset != uint64(k.Offset)+e.PC {
+		err := &LocateError{e.Kernel, e.PC, fmt.Sprintf("the report has it at offset %#x of the cubin, here it is at %#x", *e.Offset, uint64(k.Offset)+e.PC)}
+		return err
+	}
+	return nil
+}
+
+// kernel returns what the report says of the kernel of an edit.
+func (f *ReportFile) kernel(e *ReportEdit) *ReportKernel {
+	for i := range f.Kernels {
+		if k := &f.Kernels[i]; k.Kernel == e.Kernel && k.Entry == e.Entry {
+			return k
+		}
+	}
+	return nil
+}
+
+// edit turns a report's edit into one of the cubin at hand, and checks the old word.
+func (e *ReportEdit) edit(t *Target, k *elfx.Kernel, revert bool) (Edit, error) {
+	w := isa.LoadWord(k.Data()[e.PC:])
+	out := Edit{
+		Entry: t.Entry, Kernel: k.Name, PC: e.PC, Offset: uint64(k.Offset) + e.PC, FileOffset: -1,
+		Old: isa.Word(*e.Old), Rule: e.Rule,
+	}
+	if t.FileOffset != nil {
+		out.FileOffset = t.FileOffset(int64(out.Offset))
+	} else {
+		out.FileOffset = int64(out.Offset)
+	}
+	switch {
+	case e.New != nil:
+		out.New = isa.Word(*e.New)
+	case revert:
+		return out, &LocateError{e.Kernel, e.PC, "the report has no new word, so it cannot be undone"}
+	case t.Table == nil:
+		return out, &LocateError{e.Kernel, e.PC, "new_text needs an instruction table for " + t.Cubin.Arch}
+	default:
+		in := ListedInst{PC: e.PC}
+		code, text, _, err := splitControl(e.NewText)
+		if err != nil {
+			return out, &LocateError{e.Kernel, e.PC, err.Error()}
+		}
+		in.Control, in.Text = code, text
+		if out.New, err = in.Encode(t.Table, out.Old, nil); err != nil {
+			return out, &LocateError{e.Kernel, e.PC, "new_text: " + err.Error()}
+		}
+	}
+	if revert {
+		out.Old, out.New = out.New, out.Old
+	}
+	if t.Table != nil {
+		out.OldText = t.Table.Text(t.Table.Decode(out.Old), e.PC)
+		out.NewText = t.Table.Text(t.Table.Decode(out.New), e.PC)
+	}
+	if w != out.Old {
+		return out, &OldWordError{Edit: out, Found: w, Done: w == out.New}
+	}
+	return out, nil
+}
+
+// ReportKernels describes the kernels of a cubin that edits touch, before and after.
+func ReportKernels(t *Target, edits []Edit, after []byte) []ReportKernel {
+	touched := map[uint64]bool{} // by the kernel's offset
+	for _, e := range edits {
+		touched[e.Offset-e.PC] = true
+	}
+	var out []ReportKernel
+	for i := range t.Cubin.Kernels() {
+		k := &t.Cubin.Kernels()[i]
+		if !touched[uint64(k.Offset)] {
+			continue
+		}
+		out = append(out, ReportKernel{
+			Entry: t.Entry, Arch: t.Cubin.Arch, Kernel: k.Name, Offset: uint64(k.Offset), Size: int(k.Size),
+			Input: codeHash(k.Data()), Output: codeHash(after[k.Offset : k.Offset+k.Size]),
+		})
+	}
+	return out
+}
+
+// ListingEdits compares an edited listing with a cubin and returns the edits that
+// turn the cubin into what the listing says. Lines that say what stands there are no
+// edits; a line whose --hex word is not what stands there is an error.
+func ListingEdits(name string, list []ListedInst, t *Target, allow Allow) ([]Edit, error) {
+	var edits []Edit
+	seen := map[string]bool{}
+	for i := range list {
+		in := &list[i]
+		fail := func(format string, args ...any) error {
+			return &ListingError{name, in.Line, fmt.Errorf(format, args...)}
+		}
+		k, err := listedKernel(in, t)
+		if err != nil {
+			return nil, fail("%v", err)
+		}
+		if !in.HasPC {
+			return nil, fail("no address before the instruction")
+		}
+		if in.PC%isa.WordSize != 0 || in.PC+isa.WordSize > uint64(k.Size) {
+			return nil, fail("address %#x is none of the kernel's %d bytes", in.PC, k.Size)
+		}
+		key := fmt.Sprintf("%s %d", k.Name, in.PC)
+		if seen[key] {
+			return nil, fail("address %#x stands there twice", in.PC)
+		}
+		seen[key] = true
+		old := isa.LoadWord(k.Data()[in.PC:])
+		if in.Word != nil && *in.Word != old {
+			return nil, &ListingError{name, in.Line, &OldWordError{Edit: Edit{Kernel: k.Name, PC: in.PC, Old: *in.Word}, Found: old}}
+		}
+		w, err := in.Encode(t.Table, old, allow)
+		if err != nil {
+			return nil, fail("%w", err)
+		}
+		if w == old {
+			continue
+		}
+		e := Edit{
+			Entry: t.Entry, Kernel: k.Name, PC: in.PC, Offset: uint64(k.Offset) + in.PC, FileOffset: int64(uint64(k.Offset) + in.PC),
+			Old: old, New: w, OldText: t.Table.Text(t.Table.Decode(old), in.PC), NewText: t.Table.Text(t.Table.Decode(w), in.PC),
+			Rule: fmt.Sprintf("line %d", in.Line),
+		}
+		if t.FileOffset != nil {
+			e.FileOffset = t.FileOffset(int64(e.Offset))
+		}
+		edits = append(edits, e)
+	}
+	return edits, nil
+}
+
+// listedKernel returns the kernel that a line of a listing belongs to.
+func listedKernel(in *ListedInst, t *Target) (*elfx.Kernel, error) {
+	ks := t.Cubin.Kernels()
+	if in.Kernel == "" {
+		if len(ks) == 1 {
+			return &ks[0], nil
+		}
+		return nil, fmt.Errorf("no `// kernel NAME` line above, and the cubin has %d kernels", len(ks))
+	}
+	for i := range ks {
+		if ks[i].Name == in.Kernel {
+			return &ks[i], nil
+		}
+	}
+	return nil, fmt.Errorf("the cubin has no kernel %s", in.Kernel)
+}

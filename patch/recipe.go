@@ -1,0 +1,484 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// A Recipe is a tuning kept in a file: rules with parameters, guards and tests.
+type Recipe struct {
+	Name        string // of the file, for errors
+	Description string
+	Arch        []string // architectures that the recipe is for; empty: all
+	Toolkit     []string // toolkit versions that it was made for; empty: any
+	Params      []Param
+	Tests       []RecipeTest
+
+	file  recipeFile
+	index tomlIndex
+}
+
+// A Param is a parameter of a recipe: ${name} in match, if and set stands for its
+// value.
+type Param struct {
+	Name    string
+	Values  []string // those that it may have; the first is the default unless Default says
+	Default string
+	Note    string
+}
+
+// A RecipeError is a mistake in a recipe, with its place.
+type RecipeError struct {
+	Pos string // file:line:column
+	Msg string
+}
+
+func (e *RecipeError) Error() string { return e.Pos + ": " + e.Msg }
+
+// recipeFile is the form of the TOML file.
+type recipeFile struct {
+	Description string                 `toml:"description"`
+	Arch        any                    `toml:"arch"`
+	Toolkit     any                    `toml:"toolkit"`
+	Param       map[string]recipeParam `toml:"param"`
+	Rule        []recipeRule           `toml:"rule"`
+	Test        []recipeTest           `toml:"test"`
+	Guard       recipeGuard            `toml:"guard"`
+}
+
+type recipeParam struct {
+	Values  []any  `toml:"values"`
+	Default any    `toml:"default"`
+	Note    string `toml:"note"`
+}
+
+type recipeRule struct {
+	Name   string `toml:"name"`
+	Match  string `toml:"match"`
+	If     string `toml:"if"`
+	Set    string `toml:"set"`
+	Arch   any    `toml:"arch"`
+	Last   bool   `toml:"last"`
+	Expect any    `toml:"expect"`
+	Note   string `toml:"note"`
+}
+
+type recipeTest struct {
+	Name   string         `toml:"name"`
+	Arch   string         `toml:"arch"`
+	Kernel string         `toml:"kernel"`
+	Regs   int            `toml:"registers"`
+	Param  map[string]any `toml:"param"`
+	Allow  any            `toml:"allow"`
+	Before string         `toml:"before"`
+	After  string         `toml:"after"`
+	Error  string         `toml:"error"`
+	Note   string         `toml:"note"`
+}
+
+type recipeGuard struct {
+	Allow   any            `toml:"allow"`
+	Kernels map[string]any `toml:"kernels"`
+}
+
+// ParseRecipe reads a recipe and checks all that can be checked without knowing the
+// architecture. Errors name the file, the line and the column.
+func ParseRecipe(name string, data []byte) (*Recipe, error) {
+	rc := &Recipe{Name: name}
+	dec := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields()
+	if err := dec.Decode(&rc.file); err != nil {
+		return nil, tomlError(name, err)
+	}
+	var err error
+	if rc.index, err = indexTOML(data); err != nil {
+		return nil, &RecipeError{name, err.Error()}
+	}
+	rc.Description = rc.file.Description
+	if rc.Arch, err = rc.arches("arch", rc.file.Arch); err != nil {
+		return nil, err
+	}
+	if rc.Toolkit, err = rc.texts("toolkit", rc.file.Toolkit); err != nil {
+		return nil, err
+	}
+	if err := rc.readParams(); err != nil {
+		return nil, err
+	}
+	if err := rc.checkRules(); err != nil {
+		return nil, err
+	}
+	if err := rc.checkGuard(); err != nil {
+		return nil, err
+	}
+	return rc, rc.readTests()
+}
+
+// tomlError gives an error of the TOML library its place in one line.
+func tomlError(name string, err error) error {
+	var missing *toml.StrictMissingError
+	if errors.As(err, &missing) && len(missing.Errors) > 0 {
+		e := missing.Errors[0]
+		line, col := e.Position()
+		return &RecipeError{fmt.Sprintf("%s:%d:%d", name, line, col), fmt.Sprintf("unknown key %s", strings.Join(e.Key(), "."))}
+	}
+	var de *toml.DecodeError
+	if errors.As(err, &de) {
+		line, col := de.Position()
+		return &RecipeError{fmt.Sprintf("%s:%d:%d", name, line, col), strings.TrimPrefix(de.Error(), "toml: ")}
+	}
+	return &RecipeError{name, strings.TrimPrefix(err.Error(), "toml: ")}
+}
+
+// errorf returns an error at the value of a key, such as rule[2].match.
+func (rc *Recipe) errorf(path, format string, args ...any) error {
+	return &RecipeError{rc.index.pos(rc.Name, path), fmt.Sprintf(format, args...)}
+}
+
+// texts reads a value that is a text or a list of texts.
+func (rc *Recipe) texts(path string, v any) ([]string, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []string{v}, nil
+	case []any:
+		var out []string
+		for _, x := range v {
+			s, ok := x.(string)
+			if !ok {
+				return nil, rc.errorf(path, "want text, not %v", x)
+			}
+			out = append(out, s)
+		}
+		return out, nil
+	}
+	return nil, rc.errorf(path, "want text or a list of texts, not %v", v)
+}
+
+// arches reads a value that is an architecture or a list of them.
+func (rc *Recipe) arches(path string, v any) ([]string, error) {
+	list, err := rc.texts(path, v)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range list {
+		a, err := isa.ParseArch(s)
+		if err != nil {
+			return nil, rc.errorf(path, "%v", err)
+		}
+		list[i] = a.String()
+	}
+	return list, nil
+}
+
+// scalar returns a parameter's value as text.
+func (rc *Recipe) scalar(path string, v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case int64:
+		return strconv.FormatInt(v, 10), nil
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64), nil
+	}
+	return "", rc.errorf(path, "a parameter's value is text or a number, not %v", v)
+}
+
+func (rc *Recipe) readParams() error {
+	for _, name := range sortedKeys(rc.file.Param) {
+		path := "param." + name
+		p := rc.file.Param[name]
+		if !isParamName(name) {
+			return rc.errorf(path, "a parameter's name is made of letters, digits and _")
+		}
+		out := Param{Name: name, Note: p.Note}
+		for _, v := range p.Values {
+			s, err := rc.scalar(path+".values", v)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(out.Values, s) {
+				return rc.errorf(path+".values", "value %s stands there twice", s)
+			}
+			out.Values = append(out.Values, s)
+		}
+		switch {
+		case p.Default != nil:
+			s, err := rc.scalar(path+".default", p.Default)
+			if err != nil {
+				return err
+			}
+			if len(out.Values) > 0 && !slices.Contains(out.Values, s) {
+				return rc.errorf(path+".default", "default %s is none of the values %s", s, strings.Join(out.Values, ", "))
+			}
+			out.Default = s
+		case len(out.Values) > 0:
+			out.Default = out.Values[0]
+		default:
+			return rc.errorf(path, "parameter %s has neither values nor a default", name)
+		}
+		rc.Params = append(rc.Params, out)
+	}
+	return nil
+}
+
+func isParamName(s string) bool {
+	for i := range len(s) {
+		if !isNameByte(s[i]) {
+			return false
+		}
+	}
+	return s != "" && isNameStart(s[0])
+}
+
+// checkRules checks what does not depend on parameters, and that every parameter is
+// used.
+func (rc *Recipe) checkRules() error {
+	if len(rc.file.Rule) == 0 {
+		return &RecipeError{rc.Name, "no [[rule]]"}
+	}
+	names := map[string]bool{}
+	used := map[string]bool{}
+	for i, r := range rc.file.Rule {
+		path := fmt.Sprintf("rule[%d]", i)
+		switch {
+		case r.Name == "":
+			return rc.errorf(path, "a rule needs a name")
+		case names[r.Name]:
+			return rc.errorf(path+".name", "two rules have the name %q", r.Name)
+		case r.Match == "":
+			return rc.errorf(path, "rule %q has no match", r.Name)
+		}
+		names[r.Name] = true
+		for _, part := range []struct{ key, text string }{{"match", r.Match}, {"if", r.If}, {"set", r.Set}} {
+			found, err := paramsIn(part.text)
+			if err != nil {
+				return rc.errorf(path+"."+part.key, "rule %q: %s: %v", r.Name, part.key, err)
+			}
+			for _, name := range found {
+				if _, ok := rc.file.Param[name]; !ok {
+					return rc.errorf(path+"."+part.key, "rule %q: %s: no parameter %s; there are: %s", r.Name, part.key, name, strings.Join(sortedKeys(rc.file.Param), ", "))
+				}
+				used[name] = true
+			}
+		}
+	}
+	for _, p := range rc.Params {
+		if !used[p.Name] {
+			return rc.errorf("param."+p.Name, "no rule uses the parameter %s", p.Name)
+		}
+	}
+	_, err := rc.Rules(nil)
+	return err
+}
+
+// paramsIn returns the names of the parameters that a text refers to.
+func paramsIn(s string) ([]string, error) {
+	var out []string
+	for {
+		i := strings.Index(s, "${")
+		if i < 0 {
+			return out, nil
+		}
+		name, rest, ok := strings.Cut(s[i+2:], "}")
+		if !ok || !isParamName(name) {
+			return nil, fmt.Errorf("${ starts the name of a parameter: ${name}")
+		}
+		out = append(out, name)
+		s = rest
+	}
+}
+
+// values completes the values of parameters: those given, else the defaults.
+func (rc *Recipe) values(given map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, p := range rc.Params {
+		v, ok := given[p.Name]
+		if !ok {
+			v = p.Default
+		}
+		if len(p.Values) > 0 && !slices.Contains(p.Values, v) {
+			return nil, fmt.Errorf("%s: parameter %s=%s: want one of %s", rc.Name, p.Name, v, strings.Join(p.Values, ", "))
+		}
+		out[p.Name] = v
+	}
+	for _, name := range sortedKeys(given) {
+		if _, ok := out[name]; !ok {
+			return nil, fmt.Errorf("%s: no parameter %s; there are: %s", rc.Name, name, strings.Join(sortedKeys(out), ", "))
+		}
+	}
+	return out, nil
+}
+
+// Rules returns the recipe's rules with values for its parameters; those not given
+// have their defaults.
+func (rc *Recipe) Rules(params map[string]string) ([]*Rule, error) {
+	vals, err := rc.values(params)
+	if err != nil {
+		return nil, err
+	}
+	var subst []string
+	for _, name := range sortedKeys(vals) {
+		subst = append(subst, "${"+name+"}", vals[name])
+	}
+	replace := strings.NewReplacer(subst...)
+	var rules []*Rule
+	for i, r := range rc.file.Rule {
+		path := fmt.Sprintf("rule[%d]", i)
+		part := func(key, text string) source {
+			return source{text: replace.Replace(text), part: key, pos: rc.index.pos(rc.Name, path+"."+key)}
+		}
+		rule, err := parseParts(ruleParts{r.Name, i + 1, part("match", r.Match), part("if", r.If), part("set", r.Set)})
+		if err != nil {
+			return nil, err
+		}
+		rule.Last = r.Last
+		if rule.Arch, err = rc.arches(path+".arch", r.Arch); err != nil {
+			return nil, err
+		}
+		if rule.expect, err = rc.expect(path+".expect", r.Expect); err != nil {
+			return nil, err
+		}
+		if len(rule.Arch) == 0 {
+			rule.Arch = rc.Arch
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+func (rc *Recipe) expect(path string, v any) (*expectation, error) {
+	var s string
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		s = v
+	case int64:
+		s = strconv.FormatInt(v, 10)
+	default:
+		return nil, rc.errorf(path, "expect takes a number or text such as \">=1\"")
+	}
+	e, err := parseExpect(s)
+	if err != nil {
+		return nil, rc.errorf(path, "%v", err)
+	}
+	return e, nil
+}
+
+// Combinations returns every combination of the values of the recipe's parameters
+// except those fixed. More than limit is an error.
+func (rc *Recipe) Combinations(fixed map[string]string, limit int) ([]map[string]string, error) {
+	if _, err := rc.values(fixed); err != nil {
+		return nil, err
+	}
+	out := []map[string]string{{}}
+	for _, p := range rc.Params {
+		vals := p.Values
+		if v, ok := fixed[p.Name]; ok {
+			vals = []string{v}
+		} else if len(vals) == 0 {
+			vals = []string{p.Default}
+		}
+		if len(out)*len(vals) > limit {
+			return nil, fmt.Errorf("%s: more than %d combinations of parameters", rc.Name, limit)
+		}
+		var next []map[string]string
+		for _, m := range out {
+			for _, v := range vals {
+				n := map[string]string{p.Name: v}
+				for k, w := range m {
+					n[k] = w
+				}
+				next = append(next, n)
+			}
+		}
+		out = next
+	}
+	return out, nil
+}
+
+// Allow returns what the recipe's [guard] section allows.
+func (rc *Recipe) Allow() Allow {
+	list, _ := rc.texts("guard.allow", rc.file.Guard.Allow)
+	a, _ := ParseAllow(strings.Join(list, ","))
+	return a
+}
+
+func (rc *Recipe) checkGuard() error {
+	list, err := rc.texts("guard.allow", rc.file.Guard.Allow)
+	if err != nil {
+		return err
+	}
+	if _, err := ParseAllow(strings.Join(list, ",")); err != nil {
+		return rc.errorf("guard.allow", "%v", err)
+	}
+	for _, name := range sortedKeys(rc.file.Guard.Kernels) {
+		path := "guard.kernels." + name
+		hashes, err := rc.texts(path, rc.file.Guard.Kernels[name])
+		if err != nil {
+			return err
+		}
+		for _, h := range hashes {
+			if s, ok := strings.CutPrefix(h, "sha256:"); !ok || len(s) != 64 {
+				return rc.errorf(path, "want sha256: and 64 hexadecimal digits, the hash that cupatch stats prints")
+			}
+		}
+	}
+	return nil
+}
+
+// A GuardError says why a recipe does not apply to a file.
+type GuardError struct{ Msg string }
+
+func (e *GuardError) Error() string { return "guard: " + e.Msg }
+
+// Wants reports whether the recipe is for a cubin's architecture.
+func (rc *Recipe) Wants(c *elfx.Cubin) bool {
+	return len(rc.Arch) == 0 || slices.Contains(rc.Arch, c.Arch)
+}
+
+// CheckGuard compares cubins with what the recipe was made for: the toolkit of each,
+// and the code hashes of the kernels that [guard.kernels] names. All that differs is
+// in the *GuardError.
+func (rc *Recipe) CheckGuard(cubins []*elfx.Cubin) error {
+	var why []string
+	for _, c := range cubins {
+		if len(rc.Toolkit) > 0 && c.Toolkit != "" && !slices.Contains(rc.Toolkit, c.Toolkit) {
+			why = append(why, fmt.Sprintf("the cubin for %s was built by toolkit %s, the recipe is for %s", c.Arch, c.Toolkit, strings.Join(rc.Toolkit, ", ")))
+		}
+	}
+	for _, name := range sortedKeys(rc.file.Guard.Kernels) {
+		hashes, _ := rc.texts("", rc.file.Guard.Kernels[name])
+		found, same := false, true
+		for _, c := range cubins {
+			for i := range c.Kernels() {
+				if k := &c.Kernels()[i]; k.Name == name {
+					found = true
+					same = same && slices.Contains(hashes, "sha256:"+codeHash(k.Data()))
+				}
+			}
+		}
+		switch {
+		case !found:
+			why = append(why, "kernel "+name+" is missing")
+		case !same:
+			why = append(why, "kernel "+name+" has changed")
+		}
+	}
+	if why == nil {
+		return nil
+	}
+	slices.Sort(why)
+	return &GuardError{strings.Join(slices.Compact(why), "; ")}
+}
+
+// CodeHash returns the hash of a kernel's code that guards and reports use, without
+// its prefix.
+func CodeHash(code []byte) string { return codeHash(code) }

@@ -1,0 +1,235 @@
+package patch
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// ReportFormat names the report's schema, docs/report.schema.json, and its version.
+const ReportFormat = "cupatch-report-1"
+
+// A Report records edits so that they can be replayed, undone and verified. The same
+// input gives the same bytes: it holds no times and no machine names.
+type Report struct {
+	Format   string          `json:"format"`
+	Tool     string          `json:"tool,omitempty"`
+	Relative bool            `json:"relative,omitempty"` // applying it to its own output changes more
+	Rules    []ReportRule    `json:"rules,omitempty"`
+	Files    []ReportFile    `json:"files"`
+	Summary  *ReportSummary  `json:"summary,omitempty"`
+	Warnings []ReportWarning `json:"warnings,omitempty"`
+}
+
+// A ReportRule is a rule and what it did.
+type ReportRule struct {
+	Name     string `json:"name"`
+	Rule     string `json:"rule"`
+	Relative bool   `json:"relative,omitempty"`
+	Matches  int    `json:"matches"`
+	Edits    int    `json:"edits"`
+	Refused  int    `json:"refused,omitempty"`
+}
+
+// A ReportFile has the edits of one file.
+type ReportFile struct {
+	File    string         `json:"file,omitempty"`
+	Input   *ReportHash    `json:"input,omitempty"`
+	Output  *ReportHash    `json:"output,omitempty"`
+	Kernels []ReportKernel `json:"kernels,omitempty"`
+	Edits   []ReportEdit   `json:"edits"`
+}
+
+// A ReportHash identifies a file.
+type ReportHash struct {
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+}
+
+// A ReportKernel identifies a kernel that edits touch.
+type ReportKernel struct {
+	Entry  string `json:"entry,omitempty"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel"`
+	Offset uint64 `json:"offset"` // in the cubin
+	Size   int    `json:"size"`
+	Input  string `json:"code_sha256"`        // of its code before
+	Output string `json:"output_code_sha256"` // and after
+}
+
+// A ReportEdit is an edit. Kernel, pc and old are needed; of new and new_text one is.
+type ReportEdit struct {
+	Entry      string      `json:"entry,omitempty"` // number in the container
+	Kernel     string      `json:"kernel"`
+	PC         uint64      `json:"pc"`
+	Offset     *uint64     `json:"offset,omitempty"`      // in the cubin
+	FileOffset *int64      `json:"file_offset,omitempty"` // absent: the cubin is compressed
+	Old        *ReportWord `json:"old"`
+	New        *ReportWord `json:"new,omitempty"`
+	OldText    string      `json:"old_text,omitempty"`
+	NewText    string      `json:"new_text,omitempty"`
+	OldControl string      `json:"old_control,omitempty"`
+	NewControl string      `json:"new_control,omitempty"`
+	Rule       string      `json:"rule,omitempty"`
+}
+
+// A ReportWord is an instruction: the low and the high 64 bits, in hex.
+type ReportWord isa.Word
+
+// MarshalJSON writes ["0xLO", "0xHI"].
+func (w ReportWord) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, `["0x%016x","0x%016x"]`, w.Lo, w.Hi), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (w *ReportWord) UnmarshalJSON(b []byte) error {
+	var s []string
+	if err := json.Unmarshal(b, &s); err != nil || len(s) != 2 {
+		return fmt.Errorf(`word %s: want ["0xLO", "0xHI"]`, b)
+	}
+	for i, p := range []*uint64{&w.Lo, &w.Hi} {
+		v, err := strconv.ParseUint(s[i], 0, 64)
+		if err != nil {
+			return fmt.Errorf(`word %s: %q is no 64-bit number`, b, s[i])
+		}
+		*p = v
+	}
+	return nil
+}
+
+// A ReportSummary is a Summary's totals.
+type ReportSummary struct {
+	Kernels int `json:"kernels"`
+	Seen    int `json:"seen"`
+	Matched int `json:"matched"`
+	Changed int `json:"changed"`
+	Same    int `json:"already_so"`
+	Refused int `json:"refused"`
+}
+
+// A ReportWarning is a Warning.
+type ReportWarning struct {
+	Name    string `json:"name"`
+	File    string `json:"file,omitempty"`
+	Entry   string `json:"entry,omitempty"`
+	Kernel  string `json:"kernel,omitempty"`
+	PC      uint64 `json:"pc"`
+	Message string `json:"message"`
+}
+
+// HashOf returns the identity of a file's bytes.
+func HashOf(data []byte) *ReportHash {
+	return &ReportHash{SHA256: codeHash(data), Size: int64(len(data))}
+}
+
+// codeHash returns the SHA-256 of data in hex.
+func codeHash(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+// NewReport starts a report of what rules do; tool names the program and its version.
+func NewReport(tool string, rules []*Rule, sum *Summary) *Report {
+	r := &Report{Format: ReportFormat, Tool: tool, Relative: sum.Relative(), Files: []ReportFile{}}
+	for _, x := range rules {
+		rr := ReportRule{Name: x.label(), Rule: x.Source()}
+		for _, c := range sum.Rules {
+			if c.Rule == rr.Name {
+				rr.Relative, rr.Matches, rr.Edits, rr.Refused = c.Relative, c.Matches, c.Edits, c.Refused
+			}
+		}
+		r.Rules = append(r.Rules, rr)
+	}
+	r.Summary = &ReportSummary{sum.Kernels, sum.Seen, sum.Matched, sum.Changed, sum.Same, sum.Refused}
+	return r
+}
+
+// AddWarnings records warnings about a file.
+func (r *Report) AddWarnings(file string, ws []Warning) {
+	for _, w := range ws {
+		r.Warnings = append(r.Warnings, ReportWarning{Name: w.Name, File: file, Entry: w.Entry, Kernel: w.Kernel, PC: w.PC, Message: w.Msg})
+	}
+}
+
+// NewReportEdit returns an edit as a report writes it.
+func NewReportEdit(e Edit) ReportEdit {
+	off := e.Offset
+	r := ReportEdit{
+		Entry: e.Entry, Kernel: e.Kernel, PC: e.PC, Offset: &off, Old: (*ReportWord)(&e.Old), New: (*ReportWord)(&e.New),
+		OldText: e.OldText, NewText: e.NewText, OldControl: isa.ControlOf(e.Old).String(), NewControl: isa.ControlOf(e.New).String(),
+		Rule: e.Rule,
+	}
+	if e.FileOffset >= 0 {
+		fo := e.FileOffset
+		r.FileOffset = &fo
+	}
+	return r
+}
+
+// Marshal returns the report as JSON, one edit a line.
+func (r *Report) Marshal() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(r); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// ErrReport matches errors about a report that makes no sense.
+var ErrReport = errors.New("bad report")
+
+// ParseReport reads a report, from cupatch or from any program. Unknown keys are
+// refused: a misspelt one must not be overlooked. What a program has to give is format,
+// and for each edit kernel, pc, old, and new or new_text.
+func ParseReport(data []byte) (*Report, error) {
+	var r Report
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		return nil, reportError(data, dec.InputOffset(), err)
+	}
+	if dec.More() {
+		return nil, fmt.Errorf("%w: something follows the report", ErrReport)
+	}
+	if r.Format != ReportFormat {
+		return nil, fmt.Errorf("%w: format is %q, this program reads %q", ErrReport, r.Format, ReportFormat)
+	}
+	for _, f := range r.Files {
+		for i, e := range f.Edits {
+			switch {
+			case e.Kernel == "" || e.Old == nil:
+				return nil, fmt.Errorf("%w: edit %d of %s: kernel, pc and old are needed", ErrReport, i+1, f.File)
+			case e.New == nil && e.NewText == "":
+				return nil, fmt.Errorf("%w: edit %d of %s: neither new nor new_text", ErrReport, i+1, f.File)
+			case e.PC%isa.WordSize != 0:
+				return nil, fmt.Errorf("%w: edit %d of %s: pc %#x is no multiple of %d", ErrReport, i+1, f.File, e.PC, isa.WordSize)
+			}
+		}
+	}
+	return &r, nil
+}
+
+// reportError gives a decoding error its line.
+func reportError(data []byte, off int64, err error) error {
+	var se *json.SyntaxError
+	var te *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &se):
+		off = se.Offset
+	case errors.As(err, &te):
+		off = te.Offset
+	}
+	off = min(off, int64(len(data)))
+	line := 1 + bytes.Count(data[:off], []byte("\n"))
+	return fmt.Errorf("%w: line %d: %s", ErrReport, line, strings.TrimPrefix(err.Error(), "json: "))
+}
