@@ -28,13 +28,14 @@ func (t *Table) AppendText(dst []byte, in Inst, pc uint64) []byte {
 // appendRaw appends name and both halves of w.
 func appendRaw(dst []byte, name string, w Word) []byte {
 	dst = append(dst, name...)
-	dst = appendHex16(append(dst, "0x"...), w.Lo)
-	return appendHex16(append(dst, ", 0x"...), w.Hi)
+	dst = AppendHalf(append(dst, "0x"...), w.Lo)
+	return AppendHalf(append(dst, ", 0x"...), w.Hi)
 }
 
 const hexDigits = "0123456789abcdef"
 
-func appendHex16(dst []byte, v uint64) []byte {
+// AppendHalf appends v as 16 hexadecimal digits, half of a word.
+func AppendHalf(dst []byte, v uint64) []byte {
 	for s := 60; s >= 0; s -= 4 {
 		dst = append(dst, hexDigits[v>>s&15])
 	}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+const isaDecodeUsage = `usage: cupatch isa decode --arch ARCH [OPTIONS] [- | FILE… | LO HI [PC]]
+
+Reads lines LO HI [PC], the two 64-bit halves of a word and its address in
+hexadecimal, and prints the text of each. Without arguments it reads standard input,
+as with -.
+
+  -a, --arch ARCH    sm_90, sm_90a, 90a, …
+      --control      print the control code in front: [B------:R-:W2:-:S04]
+      --control=nvidia  print it behind, in NVIDIA's notation
+      --strict       exit with status 1 where a word has no text
+
+A word that the table does not know prints as ".word 0xLO, 0xHI", one that nvdisasm
+refuses as ".illegal …", one that it accepts without printing anything as ".silent …".
+A line that is no word gives "error: …", and the exit status is 1.
+
+examples:
+  cupatch isa decode --arch sm_90 0x0000000402047981 0x001ea8000c1e1900
+  cupatch isa decode --arch 90a --control - < words
+`
+
+const isaEncodeUsage = `usage: cupatch isa encode --arch ARCH [OPTIONS] [- | TEXT]
+
+Reads instructions, one a line, and prints the word of each as LO HI. A line is
+  TEXT                                   the address is 0
+  [B------:R-:W2:-:S04] TEXT             with a control code
+  /*0070*/ [B------:R-:W2:-:S04] TEXT ;  as cupatch dis prints it
+  LO HI [PC]<TAB>TEXT                    made from that word: what the text does not
+                                         determine stays as it is
+Without arguments it reads standard input, as with -.
+
+  -a, --arch ARCH    sm_90, sm_90a, 90a, …
+
+Without a word to start from, bits that the text hides are those that ptxas emits, and
+a missing control code is [B------:R-:W-:-:S01]. A line that does not encode gives
+"error: …" with the column and what was expected, and the exit status is 1.
+
+examples:
+  cupatch isa encode --arch sm_90 'FADD R0, R1, 1.5'
+  cupatch dis -k gemm a.cubin | cupatch isa encode --arch sm_90 -
+`
+
+func init() {
+	registerIsa(&command{"decode", "", isaDecodeUsage, runIsaDecode})
+	registerIsa(&command{"encode", "", isaEncodeUsage, runIsaEncode})
+}
+
+// A decoder turns lines of words into lines of text.
+type decoder struct {
+	table   *isa.Table
+	control string // "", "cuasm" or "nvidia"
+	strict  bool
+	failed  bool
+	buf     []byte
+}
+
+func runIsaDecode(e *env, args []string) error {
+	fs := e.flags()
+	arch := archFlag(fs)
+	d := decoder{}
+	fs.StringVar(&d.control, "control", "", "")
+	fs.Lookup("control").NoOptDefVal = "cuasm"
+	fs.BoolVar(&d.strict, "strict", false, "")
+	rest, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if d.control != "" && d.control != "cuasm" && d.control != "nvidia" {
+		return e.usagef("--control=%s: cuasm or nvidia", d.control)
+	}
+	if d.table, err = e.table(*arch); err != nil {
+		return err
+	}
+	if len(rest) == 2 || len(rest) == 3 {
+		if _, _, err := isa.ParseWord(strings.Join(rest, " ")); err == nil {
+			_, err = e.stdout.Write(d.line([]byte(strings.Join(rest, " "))))
+			return errors.Join(err, d.status())
+		}
+	}
+	if err := e.stream(rest, d.line); err != nil {
+		return err
+	}
+	return d.status()
+}
+
+func (d *decoder) status() error {
+	if d.failed {
+		return silent(1)
+	}
+	return nil
+}
+
+// line returns the line of text for a line of input, newline included.
+func (d *decoder) line(in []byte) []byte {
+	d.buf = d.buf[:0]
+	in = bytes.TrimSpace(in)
+	if len(in) == 0 {
+		return append(d.buf, '\n')
+	}
+	w, pc, err := parseWordLine(string(in))
+	if err != nil {
+		d.failed = true
+		return fmt.Appendf(d.buf, "error: %v\n", err)
+	}
+	if d.control == "cuasm" {
+		d.buf = append(isa.ControlOf(w).Append(d.buf), ' ')
+	}
+	inst := d.table.Decode(w)
+	if inst.BadSched && inst.Status == isa.StatusKnown {
+		inst.Status = isa.StatusIllegal
+	}
+	d.buf = d.table.AppendText(d.buf, inst, pc)
+	if inst.Status != isa.StatusKnown && d.strict {
+		d.failed = true
+	}
+	if d.control == "nvidia" {
+		n := len(d.buf)
+		d.buf = isa.ControlOf(w).AppendNvidia(append(d.buf, ' '))
+		if len(d.buf) == n+1 {
+			d.buf = d.buf[:n]
+		}
+	}
+	return append(d.buf, '\n')
+}
+
+// parseWordLine reads `LO HI [PC]`.
+func parseWordLine(s string) (w isa.Word, pc uint64, err error) {
+	w, rest, err := isa.ParseWord(s)
+	if err != nil {
+		return w, 0, err
+	}
+	if rest = strings.TrimSpace(rest); rest != "" {
+		if pc, err = isa.ParseHex(rest); err != nil {
+			return w, 0, fmt.Errorf("address: %w", err)
+		}
+	}
+	return w, pc, nil
+}
+
+// An encoder turns lines of text into lines of words.
+type encoder struct {
+	table  *isa.Table
+	failed bool
+	buf    []byte
+}
+
+func runIsaEncode(e *env, args []string) error {
+	fs := e.flags()
+	arch := archFlag(fs)
+	rest, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	var enc encoder
+	if enc.table, err = e.table(*arch); err != nil {
+		return err
+	}
+	if len(rest) > 1 {
+		return e.usagef("one instruction in quotes, or - for lines from standard input")
+	}
+	if len(rest) == 1 && rest[0] != "-" {
+		_, err = e.stdout.Write(enc.line([]byte(rest[0])))
+	} else {
+		err = e.stream(nil, enc.line)
+	}
+	if err == nil && enc.failed {
+		err = silent(1)
+	}
+	return err
+}
+
+// line returns the line of output for a line of input, newline included.
+func (c *encoder) line(in []byte) []byte {
+	c.buf = c.buf[:0]
+	if len(bytes.TrimSpace(in)) == 0 {
+		return append(c.buf, '\n')
+	}
+	w, err := c.encode(strings.TrimRight(string(in), "\r\n"))
+	if err != nil {
+		c.failed = true
+		return fmt.Appendf(c.buf, "error: %v\n", err)
+	}
+	c.buf = append(c.buf, "0x"...)
+	c.buf = isa.AppendHalf(c.buf, w.Lo)
+	c.buf = append(c.buf, " 0x"...)
+	c.buf = isa.AppendHalf(c.buf, w.Hi)
+	return append(c.buf, '\n')
+}
+
+func (c *encoder) encode(s string) (isa.Word, error) {
+	var like *isa.Word
+	var pc uint64
+	if word, text, ok := strings.Cut(s, "\t"); ok {
+		if w, p, err := parseWordLine(word); err == nil {
+			like, pc, s = &w, p, text
+		} else if strings.TrimSpace(word) != "" && word[0] != '[' && word[0] != '/' && word[0] != '@' {
+			return isa.Word{}, err
+		}
+	}
+	l, err := isa.ParseLine(s)
+	if err != nil {
+		return isa.Word{}, err
+	}
+	if !l.HasPC {
+		l.PC = pc
+	}
+	return c.table.EncodeLine(l, like)
+}
+
+// stream calls line for every line of the named files, or of standard input, and
+// writes what it returns.
+func (e *env) stream(files []string, line func([]byte) []byte) error {
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	for _, name := range files {
+		if name == "-" {
+			if err := e.streamLines(e.stdin, line); err != nil {
+				return fmt.Errorf("standard input: %w", err)
+			}
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		err = e.streamLines(f, line)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// maxLine is the length of the longest line that stream reads.
+const maxLine = 1 << 16
+
+func (e *env) streamLines(r io.Reader, line func([]byte) []byte) error {
+	sc := bufio.NewScanner(r)
+	sc.Buffer(make([]byte, maxLine), maxLine)
+	for sc.Scan() {
+		if _, err := e.stdout.Write(line(sc.Bytes())); err != nil {
+			return err
+		}
+	}
+	return sc.Err()
+}
