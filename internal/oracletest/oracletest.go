@@ -1,82 +1,32 @@
-// Package oracletest runs NVIDIA's own disassembler for tests: it is the reference
-// that every text and every patch of this module is compared with.
+// Package oracletest runs NVIDIA's own tools for tests. See package oracle.
 //
-// The tools are installed by scripts/oracle. A test that asks for one which is absent is
-// skipped with one line, unless CUPATCH_ORACLE names the folder: then the caller expects
-// the tools, and the test fails.
+// A test that asks for a tool which is not installed is skipped with one line, unless
+// CUPATCH_ORACLE names the folder: then the caller expects the tools, and the test fails.
 package oracletest
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cupatch/cupatch/internal/oracle"
 )
 
-// places maps a tool's name to where scripts/oracle puts it, as a pattern below Dir.
-var places = map[string]string{
-	"nvdisasm":    "lib/python3*/site-packages/nvidia/cu13/bin/nvdisasm",
-	"cuobjdump":   "lib/python3*/site-packages/nvidia/cu13/bin/cuobjdump",
-	"ptxas":       "lib/python3*/site-packages/nvidia/cu13/bin/ptxas",
-	"fatbinary":   "lib/python3*/site-packages/nvidia/cu13/bin/fatbinary",
-	"nvlink":      "lib/python3*/site-packages/nvidia/cu13/bin/nvlink",
-	"nvcc":        "lib/python3*/site-packages/nvidia/cu13/bin/nvcc",
-	"ptxas12":     "lib/python3*/site-packages/nvidia/cuda_nvcc/bin/ptxas",
-	"nvdisasm12":  "triton/nvdisasm",
-	"cuobjdump12": "triton/cuobjdump",
-}
+// A Word is an instruction: bits 0–63 in Lo, 64–127 in Hi. isa.Word converts to it.
+type Word = oracle.Word
 
-// CacheDir returns the folder outside the tree that holds the tools, the corpus and
-// whatever else is slow to make: $CUPATCH_CACHE, or cupatch in the user's cache folder.
-func CacheDir() string {
-	if d := os.Getenv("CUPATCH_CACHE"); d != "" {
-		return d
-	}
-	if d := os.Getenv("XDG_CACHE_HOME"); d != "" {
-		return filepath.Join(d, "cupatch")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), "cupatch")
-	}
-	return filepath.Join(home, ".cache", "cupatch")
-}
+// A Text is nvdisasm's answer about one word.
+type Text = oracle.Text
 
-// Dir returns the folder of the tools: $CUPATCH_ORACLE, or oracle in CacheDir.
-func Dir() string {
-	if d := os.Getenv("CUPATCH_ORACLE"); d != "" {
-		return d
-	}
-	return filepath.Join(CacheDir(), "oracle")
-}
+// An Instr is one instruction of a `cuobjdump -sass` listing.
+type Instr = oracle.Instr
 
-// Lookup returns the path of a tool, or an error that says how to install it. The names
-// are nvdisasm, cuobjdump, ptxas, fatbinary, nvlink and nvcc (CUDA 13.5), ptxas12 (12.9),
-// nvdisasm12 and cuobjdump12 (12.8, for sm_70 and sm_72).
-func Lookup(name string) (string, error) {
-	pattern, ok := places[name]
-	if !ok {
-		return "", fmt.Errorf("no tool of the name %q", name)
-	}
-	found, err := filepath.Glob(filepath.Join(Dir(), filepath.FromSlash(pattern)))
-	if err != nil {
-		return "", err
-	}
-	for _, path := range found {
-		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%s is not installed: run scripts/oracle", name)
-}
-
-// Tool returns the path of a tool that Lookup knows. Where it is not installed, the test
-// is skipped, or fails if CUPATCH_ORACLE is set.
+// Tool returns the path of a tool that oracle.Lookup knows. Where it is not installed, the
+// test is skipped, or fails if CUPATCH_ORACLE is set.
 func Tool(tb testing.TB, name string) string {
 	tb.Helper()
-	path, err := Lookup(name)
+	path, err := oracle.Lookup(name)
 	if err == nil {
 		return path
 	}
@@ -101,7 +51,46 @@ func Run(tb testing.TB, name string, args ...string) []byte {
 	return out
 }
 
-// old reports whether only the 12.8 tools know an architecture.
-func old(arch string) bool {
-	return strings.HasPrefix(arch, "sm_70") || strings.HasPrefix(arch, "sm_72")
+// Disassemble returns nvdisasm's answers about words for an architecture such as sm_90a.
+func Disassemble[W ~Word](tb testing.TB, arch string, words []W) []Text {
+	tb.Helper()
+	Tool(tb, oracle.Current("nvdisasm", arch))
+	plain := make([]Word, len(words))
+	for i, w := range words {
+		plain[i] = Word(w)
+	}
+	out, err := oracle.Disassemble(arch, plain)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// Sass returns the instructions that `cuobjdump -sass` prints for a cubin file. For sm_70
+// and sm_72, which version 13 does not know, pass a tool of "cuobjdump12"; "" means the
+// current one.
+func Sass(tb testing.TB, tool, file string) []Instr {
+	tb.Helper()
+	if tool == "" {
+		tool = "cuobjdump"
+	}
+	return ParseSass(tb, Run(tb, tool, "-sass", file))
+}
+
+// ParseSass reads a `cuobjdump -sass` listing.
+func ParseSass(tb testing.TB, listing []byte) []Instr {
+	tb.Helper()
+	out, err := oracle.ParseSass(listing)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// Long skips a test that takes minutes, unless CUPATCH_LONG is set.
+func Long(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("CUPATCH_LONG") == "" {
+		tb.Skip("takes minutes: set CUPATCH_LONG=1 to run it")
+	}
 }

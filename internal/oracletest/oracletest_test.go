@@ -44,8 +44,8 @@ func TestParseSass(t *testing.T) {
 		..........
 `
 	want := []Instr{
-		{"_Z4copyPf", 0, "LDC R1, c[0x0][0x28]", Word{0x00000a00ff017b82, 0x000fe20000000800}},
-		{"_Z4copyPf", 16, "@!P0 BRA 0x130", Word{0x0000000400008947, 0x000fea0003800000}},
+		{Kernel: "_Z4copyPf", PC: 0, Text: "LDC R1, c[0x0][0x28]", Word: Word{Lo: 0x00000a00ff017b82, Hi: 0x000fe20000000800}},
+		{Kernel: "_Z4copyPf", PC: 16, Text: "@!P0 BRA 0x130", Word: Word{Lo: 0x0000000400008947, Hi: 0x000fea0003800000}},
 	}
 	got := ParseSass(t, []byte(listing))
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] {

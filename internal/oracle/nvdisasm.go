@@ -1,7 +1,8 @@
-package oracletest
+package oracle
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // A Word is an instruction: bits 0–63 in Lo, 64–127 in Hi. isa.Word converts to it.
@@ -32,28 +32,29 @@ const batch = 4096
 
 // Disassemble returns nvdisasm's answers about words for an architecture such as sm_90a.
 // A batch of 4,096 words in which one is refused costs one or more further processes of
-// about 0.3 s.
-func Disassemble[W ~Word](tb testing.TB, arch string, words []W) []Text {
-	tb.Helper()
-	name := "nvdisasm"
-	if old(arch) {
-		name = "nvdisasm12"
+// about 0.3 s. An error means that nvdisasm did not run.
+func Disassemble(arch string, words []Word) ([]Text, error) {
+	tool, err := Lookup(Current("nvdisasm", arch))
+	if err != nil {
+		return nil, err
 	}
-	d := disassembler{tb: tb, tool: Tool(tb, name), arch: strings.Replace(arch, "sm_", "SM", 1), dir: tb.TempDir()}
+	dir, err := os.MkdirTemp("", "oracle")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	d := disassembler{tool: tool, arch: strings.Replace(arch, "sm_", "SM", 1), dir: dir}
 	out := make([]Text, len(words))
 	for a := 0; a < len(words); a += batch {
 		b := min(a+batch, len(words))
-		part := make([]Word, b-a)
-		for i := range part {
-			part[i] = Word(words[a+i])
+		if err := d.ask(words[a:b], out[a:b]); err != nil {
+			return nil, err
 		}
-		d.ask(part, out[a:b])
 	}
-	return out
+	return out, nil
 }
 
 type disassembler struct {
-	tb              testing.TB
 	tool, arch, dir string
 }
 
@@ -67,10 +68,13 @@ var nop = Word{0x0000000000007918, 0x000fc00000000000}
 
 // ask fills out with the answers about words: it replaces the words that nvdisasm refuses
 // and asks again until it refuses none.
-func (d *disassembler) ask(words []Word, out []Text) {
+func (d *disassembler) ask(words []Word, out []Text) error {
 	words = slices.Clone(words)
 	for {
-		lines, complaint := d.run(words)
+		lines, complaint, err := d.run(words)
+		if err != nil {
+			return err
+		}
 		if complaint == "" {
 			for addr, text := range lines {
 				if i := int(addr / 16); i < len(out) && out[i].Refused == "" {
@@ -79,7 +83,11 @@ func (d *disassembler) ask(words []Word, out []Text) {
 			}
 			break
 		}
-		for i, c := range d.locate(words, complaint) {
+		bad, err := d.locate(words, complaint)
+		if err != nil {
+			return err
+		}
+		for i, c := range bad {
 			words[i] = nop
 			out[i].Refused = c
 		}
@@ -87,11 +95,12 @@ func (d *disassembler) ask(words []Word, out []Text) {
 	for i := range out {
 		out[i].PC = uint64(16 * i)
 	}
+	return nil
 }
 
 // locate returns the words that a complaint is about, with the line about each. A complaint
 // names each refused word on a line, but an all-zero word is refused without an address.
-func (d *disassembler) locate(words []Word, complaint string) map[int]string {
+func (d *disassembler) locate(words []Word, complaint string) (map[int]string, error) {
 	found := map[int]string{}
 	for _, line := range strings.Split(complaint, "\n") {
 		if m := badAddress.FindStringSubmatch(line); m != nil {
@@ -106,25 +115,28 @@ func (d *disassembler) locate(words []Word, complaint string) map[int]string {
 		}
 	}
 	if len(found) > 0 {
-		return found
+		return found, nil
 	}
 	if len(words) == 1 {
-		return map[int]string{0: complaint}
+		return map[int]string{0: complaint}, nil
 	}
 	half := len(words) / 2
-	if _, c := d.run(words[:half]); c != "" {
+	if _, c, err := d.run(words[:half]); err != nil || c != "" {
+		if err != nil {
+			return nil, err
+		}
 		return d.locate(words[:half], c)
 	}
-	for i, c := range d.locate(words[half:], complaint) {
+	later, err := d.locate(words[half:], complaint)
+	for i, c := range later {
 		found[half+i] = c
 	}
-	return found
+	return found, err
 }
 
 // run disassembles words from address 0 on and returns the texts by address, or
 // nvdisasm's complaint.
-func (d *disassembler) run(words []Word) (map[uint64]string, string) {
-	d.tb.Helper()
+func (d *disassembler) run(words []Word) (map[uint64]string, string, error) {
 	raw := make([]byte, 0, 16*len(words))
 	for _, w := range words {
 		raw = binary.LittleEndian.AppendUint64(raw, w.Lo)
@@ -132,7 +144,7 @@ func (d *disassembler) run(words []Word) (map[uint64]string, string) {
 	}
 	file := filepath.Join(d.dir, "words.bin")
 	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		d.tb.Fatal(err)
+		return nil, "", err
 	}
 	cmd := exec.Command(d.tool, "-b", d.arch, "-ndf", file)
 	var stderr strings.Builder
@@ -140,10 +152,10 @@ func (d *disassembler) run(words []Word) (map[uint64]string, string) {
 	out, err := cmd.Output()
 	if err != nil {
 		c := strings.TrimSpace(stderr.String())
-		if c == "" {
-			c = err.Error()
+		if !strings.HasPrefix(c, strings.TrimSpace(prefix)) {
+			return nil, "", fmt.Errorf("nvdisasm -b %s: %w: %s", d.arch, err, c)
 		}
-		return nil, c
+		return nil, c, nil
 	}
 	lines := map[uint64]string{}
 	for _, l := range strings.Split(string(out), "\n") {
@@ -151,5 +163,5 @@ func (d *disassembler) run(words []Word) (map[uint64]string, string) {
 			lines[addr] = text
 		}
 	}
-	return lines, ""
+	return lines, "", nil
 }
