@@ -86,7 +86,10 @@ func ParseCubin(data []byte) (*Cubin, error) {
 		return nil, err
 	}
 	c.identify()
-	return c, c.parseKernels()
+	if err := c.parseKernels(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // identify reads architecture and toolkit from the header, .nv.compat and the note.

@@ -187,15 +187,19 @@ func (e *Entry) place() string {
 // Data returns the entry's bytes, decompressed. Stored entries are a slice of the
 // file; others are decoded anew by every call, so that the memory is the caller's
 // to keep or drop.
-func (e *Entry) Data() ([]byte, error) {
-	data, err := e.decode()
+func (e *Entry) Data() ([]byte, error) { return e.DataIn(nil) }
+
+// DataIn is like Data, but may use the memory of buf, whose contents are lost, for
+// what has to be decompressed.
+func (e *Entry) DataIn(buf []byte) ([]byte, error) {
+	data, err := e.decode(buf)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.place(), err)
 	}
 	return data, nil
 }
 
-func (e *Entry) decode() ([]byte, error) {
+func (e *Entry) decode(buf []byte) ([]byte, error) {
 	if e.Err != nil {
 		return nil, e.Err
 	}
@@ -212,7 +216,7 @@ func (e *Entry) decode() ([]byte, error) {
 	if e.Obfuscated() && e.Compression != Stored {
 		return nil, fmt.Errorf("obfuscated LTO IR: %w", ErrUnsupported)
 	}
-	return unpack(e.Compression, e.raw(), e.Size, e.File.root().opt.MaxEntry)
+	return unpack(e.Compression, e.raw(), e.Size, e.File.root().opt.MaxEntry, buf)
 }
 
 // Cubin parses the entry's cubin. Entries of other kinds give [ErrUnsupported].

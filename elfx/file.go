@@ -269,7 +269,7 @@ func (f *File) blob(e *Entry) ([]byte, error) {
 		return f.blobData, nil
 	}
 	f.blobOf, f.blobData = nil, nil
-	data, err := e.decode()
+	data, err := e.decode(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type Kernel struct {
 	Regs     int    // registers per thread, 0 if not told
 	Shared   int    // bytes of static shared memory
 	Local    int    // bytes of local memory
-	Stack    int    // bytes of stack per thread, the minimum that the compiler found
+	Stack    int    // bytes of stack per thread that the compiler found; -1: no bound, as with recursion
 	Frame    int    // bytes of the function's own stack frame
 	Barriers int    // named barriers used
 	Params   int    // bytes of parameters

@@ -17,9 +17,9 @@ const (
 // zstdFrameMin is the smallest frame: magic, header of two bytes, one block header.
 const zstdFrameMin = 9
 
-// unpack decodes a payload. size is the declared size of the result; it is checked
-// against limit before anything is allocated.
-func unpack(how Compression, src []byte, size, limit int64) ([]byte, error) {
+// unpack decodes a payload, into buf if that is large enough. size is the declared
+// size of the result; it is checked against limit before anything is allocated.
+func unpack(how Compression, src []byte, size, limit int64, buf []byte) ([]byte, error) {
 	switch how {
 	case Stored:
 		return src[:len(src):len(src)], nil
@@ -29,8 +29,12 @@ func unpack(how Compression, src []byte, size, limit int64) ([]byte, error) {
 	if err := checkSizes(how, int64(len(src)), size, limit); err != nil {
 		return nil, err
 	}
+	dst := buf[:0:cap(buf)]
+	if int64(cap(dst)) < size {
+		dst = make([]byte, 0, size)
+	}
+	dst = dst[:size:size]
 	if how == LZ4 {
-		dst := make([]byte, size)
 		n, err := lz4.UncompressBlock(src, dst)
 		if err != nil {
 			return nil, formatErrorf("lz4 block", 0, "%v", err)
@@ -40,7 +44,7 @@ func unpack(how Compression, src []byte, size, limit int64) ([]byte, error) {
 		}
 		return dst, nil
 	}
-	return unzstd(src, size)
+	return unzstd(src, dst)
 }
 
 // checkSizes refuses declared sizes that are above the limit, that no input of that
@@ -72,7 +76,7 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
 })
 
-func unzstd(src []byte, size int64) ([]byte, error) {
+func unzstd(src, dst []byte) ([]byte, error) {
 	d, err := zstdDecoder()
 	if err != nil {
 		return nil, err
@@ -81,15 +85,15 @@ func unzstd(src []byte, size int64) ([]byte, error) {
 	if err := h.Decode(src); err != nil {
 		return nil, formatErrorf("zstd frame", 0, "%v", err)
 	}
-	if h.HasFCS && h.FrameContentSize != uint64(size) {
-		return nil, formatErrorf("zstd frame", 0, "the frame holds %d bytes, the entry says %d", h.FrameContentSize, size)
+	if h.HasFCS && h.FrameContentSize != uint64(len(dst)) {
+		return nil, formatErrorf("zstd frame", 0, "the frame holds %d bytes, the entry says %d", h.FrameContentSize, len(dst))
 	}
-	dst, err := d.DecodeAll(src, make([]byte, 0, size))
+	out, err := d.DecodeAll(src, dst[:0])
 	if err != nil {
 		return nil, formatErrorf("zstd frame", 0, "%v", err)
 	}
-	if int64(len(dst)) != size {
-		return nil, formatErrorf("zstd frame", 0, "%d bytes instead of the declared %d", len(dst), size)
+	if len(out) != len(dst) {
+		return nil, formatErrorf("zstd frame", 0, "%d bytes instead of the declared %d", len(out), len(dst))
 	}
-	return dst, nil
+	return out, nil
 }

@@ -216,7 +216,7 @@ func (x *extraction) toStdout(want []*elfx.Entry) error {
 		err.hint = "cupatch ls shows the numbers: FILE#12"
 		return err
 	}
-	data, err := entryData(want[0])
+	data, err := entryData(want[0], nil)
 	if err != nil {
 		return err
 	}
@@ -226,8 +226,9 @@ func (x *extraction) toStdout(want []*elfx.Entry) error {
 }
 
 // entryData returns what is written for an entry: PTX without the zeros behind it.
-func entryData(e *elfx.Entry) ([]byte, error) {
-	data, err := e.Data()
+// buf is memory that may be used.
+func entryData(e *elfx.Entry, buf []byte) ([]byte, error) {
+	data, err := e.DataIn(buf)
 	if err == nil && e.Kind == elfx.KindPTX {
 		for len(data) > 0 && data[len(data)-1] == 0 {
 			data = data[:len(data)-1]

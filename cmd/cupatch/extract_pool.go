@@ -12,6 +12,9 @@ import (
 // inFlight bounds the decompressed bytes that are being written at one time.
 const inFlight = 256 << 20
 
+// keepBuffer bounds the memory that a worker keeps between entries.
+const keepBuffer = 32 << 20
+
 // An extractJob is an entry and the name of its file.
 type extractJob struct {
 	entry *elfx.Entry
@@ -34,9 +37,10 @@ func (x *extraction) writeAll(jobs []extractJob) error {
 	var wg sync.WaitGroup
 	for range min(x.jobs, len(jobs)) {
 		wg.Go(func() {
+			var buf []byte // serves one entry after another
 			for j := range queue {
 				cost := b.take(j.entry)
-				j.size, j.err = x.writeOne(j)
+				buf, j.err = x.writeOne(j, buf)
 				b.give(cost)
 			}
 		})
@@ -59,12 +63,17 @@ func (x *extraction) writeAll(jobs []extractJob) error {
 	return nil
 }
 
-func (x *extraction) writeOne(j *extractJob) (int64, error) {
-	data, err := entryData(j.entry)
-	if err != nil {
-		return 0, err
+// writeOne writes the file of a job and returns the memory for the next one.
+func (x *extraction) writeOne(j *extractJob, buf []byte) ([]byte, error) {
+	if n := j.entry.Size; !j.entry.Stored() && int64(cap(buf)) < n && n < keepBuffer {
+		buf = make([]byte, 0, n+n/4)
 	}
-	return int64(len(data)), x.create(filepath.Join(x.dir, j.name), data)
+	data, err := entryData(j.entry, buf)
+	if err != nil {
+		return buf, err
+	}
+	j.size = int64(len(data))
+	return buf, x.create(filepath.Join(x.dir, j.name), data)
 }
 
 // A budget hands out bytes of memory.
