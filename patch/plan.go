@@ -16,8 +16,8 @@ import (
 type Options struct {
 	Allow       Allow
 	SkipRefused bool // leave out what is refused, count it, and go on
-	// Kernel selects kernels by mangled and demangled name; nil takes all.
-	Kernel func(name, demangled string) bool
+	// Kernel selects kernels; nil takes all.
+	Kernel func(*elfx.Kernel) bool
 	// File and Entry are what conditions and edits call the cubin's place.
 	File, Entry string
 	// FileOffset maps an offset in the cubin to one in the file, -1 for none; nil:
@@ -25,6 +25,9 @@ type Options struct {
 	FileOffset func(off int64) int64
 	// Silent has the names of warnings that nobody wants to hear.
 	Silent map[string]bool
+	// LaxOpcodes leaves out rules that name an instruction which the architecture does
+	// not have; [Planner.Missing] tells them. It is for files of several architectures.
+	LaxOpcodes bool
 }
 
 // A Summary counts what a plan saw and does, in instructions.
@@ -84,10 +87,24 @@ type Planner struct {
 	opcodes [1 << 13 / 64]uint64 // that some rule may start with
 	byOp    [1 << 13][]uint16    // rules by opcode; shared between opcodes
 	scratch sync.Pool
+	missing []*RuleError
+}
+
+// Missing returns the errors of the rules that were left out for want of an
+// instruction that they name.
+func (p *Planner) Missing() []*RuleError { return p.missing }
+
+// Rules returns the rules that the planner applies.
+func (p *Planner) Rules() []*Rule {
+	var out []*Rule
+	for _, c := range p.rules {
+		out = append(out, c.rule)
+	}
+	return out
 }
 
 // NewPlanner makes rules ready for an architecture. Rules whose Arch names others are
-// left out. An error is a *RuleError; see also [UnknownOpcode].
+// left out. An error is a *RuleError.
 func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 	p := &Planner{table: t, opts: opts}
 	p.scratch.New = func() any { return &[][]int32{} }
@@ -97,6 +114,11 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 		}
 		c, err := compileRule(r, t)
 		if err != nil {
+			var re *RuleError
+			if opts.LaxOpcodes && errors.As(err, &re) && re.unknownOpcode {
+				p.missing = append(p.missing, re)
+				continue
+			}
 			return nil, err
 		}
 		p.rules = append(p.rules, c)
@@ -121,14 +143,6 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 		p.opcodes[op/64] |= 1 << (op % 64)
 	}
 	return p, nil
-}
-
-// UnknownOpcode reports whether err says that an architecture lacks the instruction
-// that a rule names. In a file of several architectures that is no mistake as long
-// as another one has it.
-func UnknownOpcode(err error) bool {
-	var e *RuleError
-	return errors.As(err, &e) && e.unknownOpcode
 }
 
 // appliesTo reports whether the rule is meant for an architecture.
@@ -241,42 +255,52 @@ func (k *KernelPlan) finish(ps *pass) {
 	}
 }
 
-// Plan plans all kernels of a cubin. The edits come in the order of the kernels and
-// of their addresses.
+// A CubinPlan is the plan for all kernels of a cubin. Edits come in the order of the
+// kernels and of their addresses.
+type CubinPlan struct {
+	Edits    []Edit
+	Summary  Summary
+	Warnings []Warning
+}
+
+// Plan plans all kernels of a cubin.
 func Plan(c *elfx.Cubin, t *isa.Table, rules []*Rule, opts Options) ([]Edit, Summary, []Warning, error) {
 	p, err := NewPlanner(rules, t, opts)
 	if err != nil {
 		return nil, Summary{}, nil, err
 	}
-	return p.Cubin(c)
+	cp, err := p.Cubin(c, opts)
+	if err != nil {
+		return nil, Summary{}, nil, err
+	}
+	return cp.Edits, cp.Summary, cp.Warnings, nil
 }
 
-// Cubin plans all kernels of a cubin, as [Plan] does.
-func (p *Planner) Cubin(c *elfx.Cubin) ([]Edit, Summary, []Warning, error) {
-	var edits []Edit
-	var sum Summary
-	var warnings []Warning
+// Cubin plans all kernels of a cubin. Of opts it uses what says where the cubin stands
+// and which kernels are meant; the rest was given to NewPlanner.
+func (p *Planner) Cubin(c *elfx.Cubin, opts Options) (*CubinPlan, error) {
+	cp := &CubinPlan{}
 	for i := range c.Kernels() {
 		k := &c.Kernels()[i]
-		if p.opts.Kernel != nil && !p.opts.Kernel(k.Name, k.Demangled()) {
+		if opts.Kernel != nil && !opts.Kernel(k) {
 			continue
 		}
-		kp, err := p.Kernel(KernelCode(k, p.opts))
+		kp, err := p.Kernel(KernelCode(k, opts))
 		if err != nil {
-			return nil, sum, nil, err
+			return nil, err
 		}
-		edits = append(edits, kp.Edits...)
-		warnings = append(warnings, kp.Warnings...)
-		sum.Add(&kp.Summary)
+		cp.Edits = append(cp.Edits, kp.Edits...)
+		cp.Warnings = append(cp.Warnings, kp.Warnings...)
+		cp.Summary.Add(&kp.Summary)
 		if err := p.checkPerKernel(&kp.Summary, k.Name); err != nil {
-			return nil, sum, nil, err
+			return nil, err
 		}
 	}
-	if len(edits) > 0 && c.HasMercury() && !p.opts.Silent[WarnMercury] {
-		warnings = append(warnings, Warning{Name: WarnMercury, Entry: p.opts.Entry,
+	if len(cp.Edits) > 0 && c.HasMercury() && !p.opts.Silent[WarnMercury] {
+		cp.Warnings = append(cp.Warnings, Warning{Name: WarnMercury, Entry: opts.Entry,
 			Msg: "the cubin also carries its kernels as Mercury code, which this patch does not reach; a driver may use it for another GPU of the family"})
 	}
-	return edits, sum, warnings, nil
+	return cp, nil
 }
 
 // KernelCode returns a kernel of a cubin as a plan sees it.

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch"
+)
+
+const disUsage = `usage: cupatch dis [OPTIONS] FILE…
+
+Lists the instructions of every kernel in FILE with their control codes:
+
+  /*0070*/ [B------:R-:W2:-:S04] @P0 LDG.E R4, desc[UR4][R2.64] ;
+
+The code says which scoreboards the instruction waits for (B0–B5), which one it sets
+when its sources are read (R) and when its result is written (W), whether it yields
+(Y or -), and its stall count (S). The text is what NVIDIA's nvdisasm prints. A word
+that the tables do not know prints as .word 0xLO, 0xHI.
+
+  -a, --arch ARCH     only cubins for ARCH; repeatable
+  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+  -m, --match RULE    only instructions that "MATCH [if CONDITION]" means
+      --hex           the two halves of each word behind it
+      --control STYLE cuasm (default), nvidia (&req={0} &wr=0x2 ?WAIT4_END_GROUP), none
+      --labels        lines with labels before branch targets, comments that name them
+      --stable        a listing for checking in: no addresses, labels instead, kernels
+                      sorted by name, no padding
+      --json          one JSON object a line for each kernel
+      --strict        exit with 1 if a word is not known
+      --max-entry N   refuse entries larger than N when decompressed
+
+FILE is anything that cupatch ls takes; - is standard input. The listing can be
+edited and applied: cupatch apply LISTING FILE.
+
+exit status: 0; 1 if -m matched nothing, or under --strict; 2 trouble.
+
+examples:
+  cupatch dis kernel.cubin
+  cupatch dis -k 'gemm*' -m 'LDG.E if width >= 64' libfoo.so
+  cupatch dis --hex --control nvidia kernel.cubin
+`
+
+func init() {
+	register(&command{"dis", "list instructions", disUsage, runDis})
+}
+
+// A disRun is one run of dis.
+type disRun struct {
+	*env
+	narrowing
+	style   patch.ListingStyle
+	json    bool
+	strict  bool
+	rule    *patch.Rule // of -m, or nil
+	several bool        // more than one file may come
+	buf     []byte
+	words   int
+	unknown int
+	matched int
+	status  int
+	known   bool             // some architecture knows the instruction of -m
+	missing *patch.RuleError // the error of one that does not
+}
+
+func runDis(e *env, args []string) error {
+	r := &disRun{env: e}
+	var control, match string
+	fs := e.flags()
+	r.narrowing.flags(fs)
+	fs.StringVarP(&match, "match", "m", "", "")
+	fs.BoolVar(&r.style.Hex, "hex", false, "")
+	fs.StringVar(&control, "control", "cuasm", "")
+	fs.BoolVar(&r.style.Labels, "labels", false, "")
+	fs.BoolVar(&r.style.Stable, "stable", false, "")
+	fs.BoolVar(&r.json, "json", false, "")
+	fs.BoolVar(&r.strict, "strict", false, "")
+	files, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return e.usagef("dis needs a FILE")
+	}
+	if r.style.Control, err = controlStyle(control); err != nil {
+		return e.usageError(err)
+	}
+	if match != "" {
+		if r.rule, err = patch.ParseMatch(match); err != nil {
+			return err
+		}
+		if r.style.Stable {
+			return e.usagef("--stable lists whole kernels; -m does not go with it")
+		}
+	}
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	r.several = len(files) > 1
+	status, err := e.eachFile(files, opt, r.file)
+	if err != nil {
+		return err
+	}
+	return r.end(worse(status, r.status))
+}
+
+func controlStyle(s string) (patch.ControlStyle, error) {
+	switch s {
+	case "cuasm":
+		return patch.ControlCuasm, nil
+	case "nvidia":
+		return patch.ControlNvidia, nil
+	case "none":
+		return patch.ControlNone, nil
+	}
+	return 0, fmt.Errorf("--control %s: want cuasm, nvidia or none", s)
+}
+
+// end says what the listing cannot show and returns the exit status.
+func (r *disRun) end(status int) error {
+	if r.unknown > 0 {
+		r.notef("%d of %d words are not known to the tables; they print as .word", r.unknown, r.words)
+	}
+	if r.rule != nil && r.matched == 0 && status == 0 {
+		if !r.known && r.missing != nil {
+			return r.missing
+		}
+		return answerNo("nothing matches")
+	}
+	if r.strict && r.unknown > 0 {
+		status = worse(status, 1)
+	}
+	return silent(status)
+}
+
+// file lists one file.
+func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	if err := f.Damage(); err != nil {
+		r.report(err)
+		r.status = worse(r.status, 2)
+	}
+	bare := f.Kind == elfx.FileCubin
+	if r.several && bare && !r.json {
+		r.stdout.WriteString("// file " + f.Name + "\n")
+	}
+	for _, e := range f.Entries() {
+		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
+			continue
+		}
+		if err := r.entry(f, e, bare); err != nil {
+			if _, ok := err.(*patch.RuleError); ok {
+				return &exitError{code: 2, err: err}
+			}
+			r.report(err)
+			r.status = worse(r.status, 2)
+		}
+	}
+	return nil
+}
+
+// entry lists one cubin.
+func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
+	c, err := e.Cubin()
+	if err != nil {
+		return err
+	}
+	table, err := tableOf(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.ID(), err)
+	}
+	opts := patch.Options{File: f.Name, LaxOpcodes: true}
+	if !bare {
+		opts.Entry = strconv.Itoa(e.Number)
+	}
+	var planner *patch.Planner
+	if r.rule != nil {
+		if planner, err = patch.NewPlanner([]*patch.Rule{r.rule}, table, opts); err != nil {
+			return err
+		}
+		if m := planner.Missing(); len(m) > 0 {
+			r.missing = m[0]
+			return nil
+		}
+		r.known = true
+	}
+	header := !bare && !r.json
+	for _, k := range kernelOrder(c, r.style.Stable) {
+		if !r.kernelWanted(k) {
+			continue
+		}
+		code := patch.KernelCode(k, opts)
+		var matches []int
+		if planner != nil {
+			plan, err := planner.Kernel(code)
+			if err != nil {
+				return err
+			}
+			if matches = plan.Matches; len(matches) == 0 {
+				continue
+			}
+			r.matched += len(matches)
+		}
+		if header {
+			fmt.Fprintf(r.stdout, "// entry %s (%s)\n", e.ID(), c.Arch)
+			header = false
+		}
+		r.kernel(k, code, c, table, e, matches)
+		if _, err := r.stdout.Write(r.buf); err != nil {
+			return &exitError{code: 2, err: fmt.Errorf("standard output: %w", err)}
+		}
+	}
+	return nil
+}
+
+// kernel puts the listing of one kernel into r.buf.
+func (r *disRun) kernel(k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.Table, e *elfx.Entry, matches []int) {
+	r.buf = r.buf[:0]
+	r.count(t, code.Data)
+	if r.json {
+		r.buf = appendKernelJSON(r.buf, k, code, c, t, e, matches)
+		return
+	}
+	if r.style.Stable {
+		r.buf = append(r.buf, "// kernel "+k.Name+"\n"...)
+	} else {
+		r.buf = append(r.buf, patch.KernelHeader(code, c.Arch)+"\n"...)
+		if d := k.Demangled(); d != k.Name {
+			r.buf = append(r.buf, "//   "+d+"\n"...)
+		}
+	}
+	if matches == nil {
+		r.buf = r.style.AppendKernel(r.buf, t, code)
+		return
+	}
+	for _, pc := range matches {
+		r.buf = r.style.AppendLine(r.buf, t, isa.LoadWord(code.Data[pc:]), uint64(pc))
+	}
+}
+
+// count counts the words and those that are not known.
+func (r *disRun) count(t *isa.Table, data []byte) {
+	r.words += len(data) / isa.WordSize
+	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
+		if t.Decode(isa.LoadWord(data[off:])).Status == isa.StatusUnknown {
+			r.unknown++
+		}
+	}
+}

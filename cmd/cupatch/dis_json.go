@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch"
+)
+
+// A jsonKernel is a kernel as dis --json prints it.
+type jsonKernel struct {
+	File         string     `json:"file"`
+	Entry        int        `json:"entry,omitempty"` // number in a container
+	Arch         string     `json:"arch"`
+	Kernel       string     `json:"kernel"`
+	Demangled    string     `json:"demangled,omitempty"`
+	Registers    int        `json:"registers"`
+	Offset       int64      `json:"offset"` // in the cubin
+	Size         int64      `json:"size"`
+	Instructions []jsonInst `json:"instructions"`
+}
+
+// A jsonInst is an instruction as dis --json prints it.
+type jsonInst struct {
+	PC        uint64           `json:"pc"`
+	Word      patch.ReportWord `json:"word"`
+	Control   string           `json:"control"`
+	Batch     uint8            `json:"batch,omitempty"`
+	Text      string           `json:"text"`
+	Guard     string           `json:"guard,omitempty"`
+	Opcode    string           `json:"opcode,omitempty"`
+	Modifiers []string         `json:"modifiers,omitempty"`
+	Operands  []string         `json:"operands,omitempty"`
+	Names     []string         `json:"names,omitempty"` // of the operands
+	Unknown   bool             `json:"unknown,omitempty"`
+}
+
+// appendKernelJSON appends one line with a kernel and its instructions, or those at
+// the addresses in matches.
+func appendKernelJSON(dst []byte, k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.Table, e *elfx.Entry, matches []int) []byte {
+	j := jsonKernel{File: code.File, Arch: c.Arch, Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size, Instructions: []jsonInst{}}
+	if code.Entry != "" {
+		j.Entry = e.Number
+	}
+	if d := k.Demangled(); d != k.Name {
+		j.Demangled = d
+	}
+	if matches == nil {
+		for off := 0; off+isa.WordSize <= len(code.Data); off += isa.WordSize {
+			matches = append(matches, off)
+		}
+	}
+	for _, pc := range matches {
+		j.Instructions = append(j.Instructions, newJSONInst(t, isa.LoadWord(code.Data[pc:]), uint64(pc)))
+	}
+	b, err := json.Marshal(j)
+	if err != nil {
+		return dst // strings and numbers always marshal
+	}
+	return append(append(dst, b...), '\n')
+}
+
+func newJSONInst(t *isa.Table, w isa.Word, pc uint64) jsonInst {
+	in := t.Decode(w)
+	p := t.Split(in, pc)
+	ctl := isa.ControlOf(w)
+	return jsonInst{
+		PC: pc, Word: patch.ReportWord(w), Control: ctl.String(), Batch: ctl.Batch, Text: t.Text(in, pc),
+		Guard: p.Guard, Opcode: p.Mnemonic, Modifiers: p.Mods, Operands: p.Operands, Names: p.Names,
+		Unknown: in.Status == isa.StatusUnknown,
+	}
+}
+
+// tableOf returns the instruction table for a cubin's architecture.
+func tableOf(c *elfx.Cubin) (*isa.Table, error) {
+	if c.InstructionSize() != isa.WordSize {
+		return nil, fmt.Errorf("instructions of %s are not supported: sm_70 and later are", c.Arch)
+	}
+	a, err := isa.ParseArch(c.Arch)
+	if err != nil {
+		return nil, err
+	}
+	return isa.Load(a)
+}
+
+// kernelOrder returns the kernels of a cubin, sorted by name if asked.
+func kernelOrder(c *elfx.Cubin, sorted bool) []*elfx.Kernel {
+	ks := c.Kernels()
+	out := make([]*elfx.Kernel, len(ks))
+	for i := range ks {
+		out[i] = &ks[i]
+	}
+	if sorted {
+		slices.SortStableFunc(out, func(a, b *elfx.Kernel) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return out
+}

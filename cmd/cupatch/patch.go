@@ -1,0 +1,289 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cupatch/cupatch/patch"
+	"github.com/spf13/pflag"
+)
+
+const patchUsage = `usage: cupatch patch -e RULE… | -f RECIPE  -n | -o OUT | -i  [OPTIONS] FILE…
+
+Changes instructions by rules, MATCH [if CONDITION] => CHANGES, and proves that
+nothing else changed. The rule language is described in docs/rules.md.
+
+  -e, --rule RULE       a rule; repeatable, applied in order
+  -f, --recipe FILE     rules from a recipe
+  -p, --param NAME=VAL  value of a recipe's parameter; repeatable
+  -o, --output OUT      write there; a folder for several files; - is standard output
+  -i, --in-place        replace FILE itself; mode and links are kept
+      --backup SUFFIX   with -i, keep the old file as FILE.SUFFIX
+  -n, --dry-run         write nothing, show what would change
+  -U, --context N       lines around each change in the diff (default 3)
+  -a, --arch ARCH       only cubins for ARCH; repeatable
+  -k, --kernel GLOB     only kernels whose mangled or C++ name fits; repeatable
+      --report FILE     write the edits as JSON, for apply, revert and verify
+      --allow NAMES     do what is refused under these names: value, schedule,
+                        footprint, hidden, class
+      --skip-refused    leave refused instructions alone, count them, go on
+      --allow-no-match  it is no failure if the rules match nothing
+      --no-warn NAMES   silence warnings: mercury, relocation, info, wait,
+                        scoreboard, stall, reuse, all
+      --again           apply relative changes to a file that already has them
+      --no-grow         fail rather than make a file larger
+      --ignore-guard    apply a recipe though its guard does not hold
+      --max-entry N     refuse entries larger than N when decompressed
+
+The diff of the listing goes to standard output unless the file does, or -q is given.
+Every file is planned before any is written; a rule that cannot apply to what it
+matches is an error, and nothing is written.
+
+exit status: 0; 1 if nothing matched, or an expectation or guard does not hold;
+2 trouble.
+
+examples:
+  cupatch patch -n -e 'LDG.E.CONSTANT => .EF' kernel.cubin
+  cupatch patch -e 'LDG => .EF .LTC128B' -o out.cubin kernel.cubin
+  cupatch patch -f tune.toml -p prefetch=LTC256B -i --backup .orig libfoo.so
+`
+
+func init() {
+	register(&command{"patch", "change instructions by rules", patchUsage, runPatch})
+}
+
+// A ruleSource is where rules come from: the command line or a recipe.
+type ruleSource struct {
+	texts   []string
+	file    string
+	params  []string
+	recipe  *patch.Recipe
+	rules   []*patch.Rule
+	values  map[string]string
+	guarded bool
+}
+
+func (s *ruleSource) flags(fs *pflag.FlagSet) {
+	fs.StringArrayVarP(&s.texts, "rule", "e", nil, "")
+	fs.StringVarP(&s.file, "recipe", "f", "", "")
+	fs.StringArrayVarP(&s.params, "param", "p", nil, "")
+}
+
+// load reads the rules.
+func (s *ruleSource) load(e *env) error {
+	if (len(s.texts) == 0) == (s.file == "") {
+		return e.usagef("rules come from -e or from -f, one of them")
+	}
+	for i, t := range s.texts {
+		r, err := patch.ParseRule("", i+1, t)
+		if err != nil {
+			return err
+		}
+		s.rules = append(s.rules, r)
+	}
+	values, err := parseParams(s.params)
+	if err != nil {
+		return e.usageError(err)
+	}
+	s.values = values
+	if s.file == "" {
+		if len(values) > 0 {
+			return e.usagef("-p gives a value to a recipe's parameter; there is no recipe")
+		}
+		return nil
+	}
+	if s.recipe, err = loadRecipe(e, s.file); err != nil {
+		return err
+	}
+	s.rules, err = s.recipe.Rules(values)
+	return err
+}
+
+// loadRecipe reads a recipe from a file or standard input.
+func loadRecipe(e *env, path string) (*patch.Recipe, error) {
+	data, err := e.readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return patch.ParseRecipe(path, data)
+}
+
+func parseParams(list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, p := range list {
+		name, v, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("-p %s: want NAME=VALUE", p)
+		}
+		if _, twice := out[name]; twice {
+			return nil, fmt.Errorf("-p %s: %s has a value already", p, name)
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+// A patchRun is one run of patch.
+type patchRun struct {
+	*env
+	narrowing
+	ruleSource
+	target       destination
+	dryRun       bool
+	context      int
+	report       string
+	skipRefused  bool
+	allowNoMatch bool
+	again        bool
+	ignoreGuard  bool
+	allow        patch.Allow
+	silent       map[string]bool
+
+	planners map[string]*planning // by architecture
+	files    []*filePlan
+	sum      patch.Summary
+	status   int
+}
+
+func (r *patchRun) define(fs *pflag.FlagSet) (allow, noWarn *string) {
+	r.narrowing.flags(fs)
+	r.ruleSource.flags(fs)
+	r.target.flags(fs)
+	fs.BoolVarP(&r.dryRun, "dry-run", "n", false, "")
+	fs.IntVarP(&r.context, "context", "U", 3, "")
+	fs.StringVar(&r.report, "report", "", "")
+	fs.BoolVar(&r.skipRefused, "skip-refused", false, "")
+	fs.BoolVar(&r.allowNoMatch, "allow-no-match", false, "")
+	fs.BoolVar(&r.again, "again", false, "")
+	fs.BoolVar(&r.ignoreGuard, "ignore-guard", false, "")
+	return fs.String("allow", "", ""), fs.String("no-warn", "", "")
+}
+
+func runPatch(e *env, args []string) error {
+	r := &patchRun{env: e, planners: map[string]*planning{}}
+	fs := e.flags()
+	allow, noWarn := r.define(fs)
+	files, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return e.usagef("patch needs a FILE")
+	}
+	if r.allow, err = patch.ParseAllow(*allow); err != nil {
+		return e.usageError(fmt.Errorf("--allow: %w", err))
+	}
+	if r.silent, err = patch.ParseSilent(*noWarn); err != nil {
+		return e.usageError(fmt.Errorf("--no-warn: %w", err))
+	}
+	if r.context < 0 || r.context > 1000 {
+		return e.usagef("-U %d: want 0 to 1000 lines", r.context)
+	}
+	if err := r.target.check(e, r.dryRun); err != nil {
+		return err
+	}
+	if err := r.load(e); err != nil {
+		return err
+	}
+	if r.recipe != nil {
+		for name := range r.recipe.Allow() {
+			r.allow[name] = true
+		}
+	}
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	if r.status, err = e.eachFile(files, opt, r.plan); err != nil {
+		return planError(err)
+	}
+	if r.status != 0 {
+		return silent(r.status)
+	}
+	if err := r.checkPlan(); err != nil {
+		return err
+	}
+	return r.finish()
+}
+
+// planError gives an error of a plan its exit status: what a rule expected and did
+// not find is a no, everything else trouble.
+func planError(err error) error {
+	var expect *patch.ExpectError
+	var guard *patch.GuardError
+	if errors.As(err, &expect) || errors.As(err, &guard) {
+		return &exitError{code: 1, err: err}
+	}
+	return err
+}
+
+// checkPlan looks at the plan of all files together.
+func (r *patchRun) checkPlan() error {
+	if len(r.files) == 0 {
+		return fmt.Errorf("no cubin to patch")
+	}
+	if err := r.missingRules(); err != nil {
+		return err
+	}
+	if err := patch.CheckExpected(r.rules, &r.sum); err != nil {
+		return planError(err)
+	}
+	if r.sum.Matched == 0 && !r.allowNoMatch {
+		x := answerNo("the rules match nothing in %d instructions", r.sum.Seen)
+		x.hint = "cupatch dis -m MATCH tries a match; --allow-no-match makes this no failure"
+		return x
+	}
+	if r.report != "" && !r.again {
+		return r.checkEarlier()
+	}
+	return nil
+}
+
+// missingRules reports a rule whose instruction no architecture of the input has.
+func (r *patchRun) missingRules() error {
+	for _, rule := range r.rules {
+		known, missing := false, (*patch.RuleError)(nil)
+		for _, p := range r.planners {
+			for _, x := range p.planner.Rules() {
+				known = known || x == rule
+			}
+			for _, m := range p.planner.Missing() {
+				if m.Rule == rule.ID() {
+					missing = m
+				}
+			}
+		}
+		if !known && missing != nil {
+			return missing
+		}
+	}
+	return nil
+}
+
+// checkEarlier refuses relative changes to a file that an earlier report at the same
+// place lists as its output.
+func (r *patchRun) checkEarlier() error {
+	if !r.sum.Relative() {
+		return nil
+	}
+	data, err := os.ReadFile(r.report)
+	if err != nil {
+		return nil // no earlier report
+	}
+	old, err := patch.ParseReport(data)
+	if err != nil {
+		return nil // it will be replaced
+	}
+	for _, f := range r.files {
+		for _, o := range old.Files {
+			if old.Relative && o.Output != nil && *o.Output == *f.hash && *o.Input != *o.Output {
+				x := answerNo("%s is the output that %s reports, and the rules would change it further", f.name, r.report)
+				x.hint = "cupatch revert undoes the first time; --again patches once more"
+				return x
+			}
+		}
+	}
+	return nil
+}

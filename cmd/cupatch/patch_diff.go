@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch"
+)
+
+// showsDiff reports whether the diff of the listing goes to standard output.
+func (r *patchRun) showsDiff() bool { return r.dryRun || !r.quiet && r.target.out != "-" }
+
+// diffOf returns the unified diff of a cubin's edits.
+func diffOf(file string, ep *entryPlan, c *elfx.Cubin, t *isa.Table, opts patch.Options, context int) []byte {
+	name := file
+	if ep.label != "" {
+		name += "#" + ep.label
+	}
+	byKernel := map[uint64][]patch.Edit{}
+	for _, e := range ep.edits {
+		at := e.Offset - e.PC
+		byKernel[at] = append(byKernel[at], e)
+	}
+	var out []byte
+	for i := range c.Kernels() {
+		k := &c.Kernels()[i]
+		out = patch.AppendDiff(out, t, patch.KernelCode(k, opts), name, byKernel[uint64(k.Offset)], context)
+	}
+	return out
+}
+
+// printDiff writes a diff, coloured if that is wanted.
+func (e *env) printDiff(diff []byte) {
+	if !e.color() {
+		e.stdout.Write(diff)
+		return
+	}
+	for _, line := range strings.SplitAfter(string(diff), "\n") {
+		color := ""
+		switch {
+		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"):
+			color = ansiBold
+		case strings.HasPrefix(line, "@@"):
+			color = ansiCyan
+		case strings.HasPrefix(line, "-"):
+			color = ansiRed
+		case strings.HasPrefix(line, "+"):
+			color = ansiGreen
+		}
+		if color == "" || line == "" {
+			e.stdout.WriteString(line)
+			continue
+		}
+		e.stdout.WriteString(color + strings.TrimSuffix(line, "\n") + ansiReset + "\n")
+	}
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch"
+)
+
+// A planning is the rules made ready for one architecture.
+type planning struct {
+	planner *patch.Planner
+	err     error
+}
+
+// A filePlan is what will be done to one file.
+type filePlan struct {
+	name    string
+	data    []byte // of standard input, else nil
+	bare    bool
+	hash    *patch.ReportHash
+	entries []*entryPlan
+	sum     patch.Summary
+}
+
+// edits returns the number of edits of the file.
+func (f *filePlan) edits() int {
+	n := 0
+	for _, e := range f.entries {
+		n += len(e.edits)
+	}
+	return n
+}
+
+// An entryPlan is what will be done to one cubin.
+type entryPlan struct {
+	number   int
+	label    string // for edits: the number, "" for a bare cubin
+	arch     string
+	edits    []patch.Edit
+	warnings []patch.Warning
+	kernels  []patch.ReportKernel
+	diff     []byte
+	sum      patch.Summary
+	err      error
+}
+
+// plan plans one file.
+func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	if err := f.Damage(); err != nil {
+		return err
+	}
+	if why := f.ReadOnly(); why != "" && !r.dryRun {
+		return fmt.Errorf("%s: %s", f.Name, why)
+	}
+	fp := &filePlan{name: f.Name, bare: f.Kind == elfx.FileCubin, hash: patch.HashOf(f.Data())}
+	if f.Name == "-" {
+		fp.data = f.Data()
+	}
+	var todo []*elfx.Entry
+	var cubins []*elfx.Cubin
+	for _, e := range f.Entries() {
+		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
+			continue
+		}
+		todo = append(todo, e)
+		if r.recipe != nil && !r.ignoreGuard {
+			c, err := e.Cubin()
+			if err != nil {
+				return err
+			}
+			if r.recipe.Wants(c) {
+				cubins = append(cubins, c)
+			}
+		}
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	if r.recipe != nil && !r.ignoreGuard {
+		if err := r.recipe.CheckGuard(cubins); err != nil {
+			return &exitError{code: 1, err: fmt.Errorf("%s: %w", f.Name, err), hint: "--ignore-guard applies the recipe all the same"}
+		}
+	}
+	fp.entries = make([]*entryPlan, len(todo))
+	inParallel(len(todo), r.jobs, func(i int) { fp.entries[i] = r.planEntry(f, fp, todo[i]) })
+	for _, ep := range fp.entries {
+		if ep.err != nil {
+			return &exitError{code: 2, err: planError(ep.err)}
+		}
+		fp.sum.Add(&ep.sum)
+	}
+	r.sum.Add(&fp.sum)
+	r.files = append(r.files, fp)
+	return nil
+}
+
+// inParallel calls fn with 0 to n-1, several at once.
+func inParallel(n, jobs int, fn func(i int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(n, jobs) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range next {
+				fn(i)
+			}
+		}()
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+var plannerMu sync.Mutex
+
+// planner returns the rules made ready for a cubin's architecture.
+func (r *patchRun) planner(c *elfx.Cubin) (*patch.Planner, error) {
+	plannerMu.Lock()
+	defer plannerMu.Unlock()
+	if p := r.planners[c.Arch]; p != nil {
+		return p.planner, p.err
+	}
+	table, err := tableOf(c)
+	if err != nil {
+		return nil, err
+	}
+	p := &planning{}
+	p.planner, p.err = patch.NewPlanner(r.rules, table, patch.Options{
+		Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, LaxOpcodes: true,
+	})
+	if p.err != nil {
+		return nil, p.err
+	}
+	r.planners[c.Arch] = p
+	return p.planner, nil
+}
+
+// planEntry plans one cubin.
+func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPlan {
+	ep := &entryPlan{number: e.Number}
+	if !fp.bare {
+		ep.label = strconv.Itoa(e.Number)
+	}
+	c, err := e.Cubin()
+	if err != nil {
+		ep.err = err
+		return ep
+	}
+	ep.arch = c.Arch
+	if r.recipe != nil && !r.recipe.Wants(c) {
+		return ep
+	}
+	planner, err := r.planner(c)
+	if err != nil {
+		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
+		return ep
+	}
+	opts := patch.Options{
+		Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, File: f.Name, Entry: ep.label, FileOffset: e.FileOffset,
+	}
+	if len(r.kernels) > 0 {
+		opts.Kernel = func(k *elfx.Kernel) bool { return r.kernelWanted(k) }
+	}
+	plan, err := planner.Cubin(c, opts)
+	if err != nil {
+		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
+		return ep
+	}
+	ep.edits, ep.sum, ep.warnings = plan.Edits, plan.Summary, plan.Warnings
+	if len(ep.edits) > 0 {
+		r.describe(f, ep, c, opts)
+	}
+	return ep
+}
+
+// placeOf names a cubin for messages.
+func placeOf(fp *filePlan, e *elfx.Entry) string {
+	if fp.bare {
+		return fp.name
+	}
+	return e.ID()
+}
+
+// describe makes the diff and the report's kernels while the cubin is at hand.
+func (r *patchRun) describe(f *elfx.File, ep *entryPlan, c *elfx.Cubin, opts patch.Options) {
+	after := append([]byte(nil), c.Data()...)
+	if ep.err = patch.Apply(after, ep.edits); ep.err != nil {
+		return
+	}
+	t := &patch.Target{Entry: ep.label, Cubin: c}
+	ep.kernels = patch.ReportKernels(t, ep.edits, after)
+	if r.showsDiff() {
+		table, err := tableOf(c)
+		if err != nil {
+			ep.err = err
+			return
+		}
+		ep.diff = diffOf(f.Name, ep, c, table, opts, r.context)
+	}
+}

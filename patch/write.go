@@ -1,0 +1,112 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A WriteOption says how [WriteFile] goes about it.
+type WriteOption struct {
+	Mode fs.FileMode // of a file that does not exist yet; 0 means 0o644
+	// Warn is called with what the user should know; nil: nobody wants to.
+	Warn func(msg string)
+}
+
+// WriteFile replaces the file at path by what write writes, or leaves it alone: the
+// bytes go to a temporary file beside it, which is synced and renamed. An existing
+// file keeps its mode, a symbolic link is followed, a hard link is broken with a
+// warning. Devices and pipes are written to as they are.
+func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err error) {
+	path, err = followLinks(path)
+	if err != nil {
+		return err
+	}
+	mode := opt.Mode.Perm()
+	if mode == 0 {
+		mode = 0o644
+	}
+	switch st, serr := os.Stat(path); {
+	case serr == nil && st.IsDir():
+		return fmt.Errorf("%s: is a directory", path)
+	case serr == nil && !st.Mode().IsRegular():
+		return writeDevice(path, write)
+	case serr == nil:
+		mode = st.Mode().Perm()
+		if linkCount(st) > 1 && opt.Warn != nil {
+			opt.Warn(path + " has other hard links; they keep the old content")
+		}
+	case !errors.Is(serr, fs.ErrNotExist):
+		return serr
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".cupatch-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err := write(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	syncDir(filepath.Dir(path))
+	return nil
+}
+
+// followLinks resolves symbolic links of path, also one whose target does not exist.
+func followLinks(path string) (string, error) {
+	for range 40 {
+		st, err := os.Lstat(path)
+		if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+			return path, nil
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", fmt.Errorf("%s: too many symbolic links", path)
+}
+
+func writeDevice(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return f.Close()
+}
+
+// syncDir makes a rename last; where directories cannot be synced, nothing is lost
+// but that.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}
