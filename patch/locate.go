@@ -3,6 +3,7 @@ package patch
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -280,4 +281,35 @@ func listedKernel(in *ListedInst, t *Target) (*elfx.Kernel, error) {
 		}
 	}
 	return nil, fmt.Errorf("the cubin has no kernel %s", in.Kernel)
+}
+
+// ForFile returns the part of a report that is about a file: the one with its hash,
+// else the one with its name, else the only one. With revert the file is the output.
+func (r *Report) ForFile(name string, hash *ReportHash, revert bool) (*ReportFile, error) {
+	for i := range r.Files {
+		f := &r.Files[i]
+		h := f.Input
+		if revert {
+			h = f.Output
+		}
+		if h != nil && *h == *hash {
+			return f, nil
+		}
+	}
+	for i := range r.Files {
+		if f := &r.Files[i]; f.File == name && name != "" {
+			return f, nil
+		}
+	}
+	switch len(r.Files) {
+	case 0:
+		return nil, fmt.Errorf("%w: it has no files", ErrReport)
+	case 1:
+		return &r.Files[0], nil
+	}
+	var names []string
+	for _, f := range r.Files {
+		names = append(names, f.File)
+	}
+	return nil, fmt.Errorf("%w: it is about %s, none of which is this file by hash or name", ErrReport, strings.Join(names, ", "))
 }

@@ -130,21 +130,9 @@ func (d *destination) write(e *env, c *change, out string) (*patch.ReportHash, e
 		return nil, err
 	}
 	defer f.Close()
-	changes := map[*elfx.Entry][]byte{}
-	for _, x := range f.Entries() {
-		edits := c.edits[x.Number]
-		if len(edits) == 0 {
-			continue
-		}
-		data, err := x.Data()
-		if err != nil {
-			return nil, err
-		}
-		data = append([]byte(nil), data...)
-		if err := patch.Apply(data, edits); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		changes[x] = data
+	changes, err := changedEntries(f, c.edits)
+	if err != nil {
+		return nil, err
 	}
 	content, rep, err := f.Rewrite(changes, elfx.RewriteOptions{NoGrow: d.noGrow})
 	if err != nil {
@@ -158,6 +146,26 @@ func (d *destination) write(e *env, c *change, out string) (*patch.ReportHash, e
 		return nil, fmt.Errorf("%s: the new content is wrong, nothing is written: %w", f.Name, err)
 	}
 	return patch.HashOf(after), d.store(e, f, after, out)
+}
+
+// changedEntries returns the data of the entries that edits change, by entry number.
+func changedEntries(f *elfx.File, edits map[int][]patch.Edit) (map[*elfx.Entry][]byte, error) {
+	changes := map[*elfx.Entry][]byte{}
+	for _, x := range f.Entries() {
+		if len(edits[x.Number]) == 0 {
+			continue
+		}
+		data, err := x.Data()
+		if err != nil {
+			return nil, err
+		}
+		data = append([]byte(nil), data...)
+		if err := patch.Apply(data, edits[x.Number]); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		changes[x] = data
+	}
+	return changes, nil
 }
 
 // open opens the input again.

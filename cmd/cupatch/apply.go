@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch"
+	"github.com/spf13/pflag"
+)
+
+const applyUsage = `usage: cupatch apply REPORT FILE -o OUT | -i [OPTIONS]
+       cupatch apply LISTING FILE -o OUT | -i [OPTIONS]
+
+Replays edits on FILE. REPORT is the JSON that cupatch patch --report writes, or that
+any program makes (docs/report.schema.json). LISTING is what cupatch dis prints,
+edited: lines that differ from FILE become edits. Every old word is checked first; if
+one is not what the report says, nothing is written.
+
+  -o, --output OUT     write there; - is standard output
+  -i, --in-place       replace FILE itself
+      --backup SUFFIX  with -i, keep the old file as FILE.SUFFIX
+  -n, --dry-run        write nothing, show what would change
+      --relocate       a kernel may stand at another place, or in another entry, if
+                       its code has the hash that the report gives
+      --report FILE    write the edits of a listing as a report
+      --allow NAMES    for a listing: hidden, schedule, as for patch
+      --no-grow        fail rather than make a file larger
+
+A report of several files needs the one whose name or hash is FILE's. - is standard
+input for REPORT, LISTING or FILE.
+
+exit status: 0; 1 if an edit does not fit; 2 trouble.
+
+examples:
+  cupatch apply tune.json kernel.cubin -o tuned.cubin
+  cupatch dis kernel.cubin > k.sass; vi k.sass; cupatch apply k.sass kernel.cubin -i
+`
+
+const revertUsage = `usage: cupatch revert REPORT FILE -o OUT | -i [OPTIONS]
+
+Undoes the edits of a report on FILE, the patched file. Every new word is checked
+first; if one is not what the report says, nothing is written.
+
+  -o, --output OUT     write there; - is standard output
+  -i, --in-place       replace FILE itself
+      --backup SUFFIX  with -i, keep the old file as FILE.SUFFIX
+  -n, --dry-run        write nothing, show what would change
+      --relocate       as for apply
+      --no-grow        fail rather than make a file larger
+
+exit status: 0; 1 if an edit does not fit; 2 trouble.
+
+example:
+  cupatch revert tune.json tuned.cubin -o kernel.cubin
+`
+
+func init() {
+	register(&command{"apply", "replay edits from a report or a listing", applyUsage, runApply})
+	register(&command{"revert", "undo the edits of a report", revertUsage, runRevert})
+}
+
+// An applyRun is one run of apply or revert.
+type applyRun struct {
+	*env
+	target   destination
+	dryRun   bool
+	relocate bool
+	revert   bool
+	report   string
+	allow    patch.Allow
+	edits    []byte // report or listing
+	source   string // its name
+}
+
+func runApply(e *env, args []string) error { return (&applyRun{env: e}).run(args) }
+
+func runRevert(e *env, args []string) error { return (&applyRun{env: e, revert: true}).run(args) }
+
+func (r *applyRun) run(args []string) error {
+	fs := r.flags()
+	r.target.flags(fs)
+	fs.BoolVarP(&r.dryRun, "dry-run", "n", false, "")
+	fs.BoolVar(&r.relocate, "relocate", false, "")
+	var allow string
+	if !r.revert {
+		fs.StringVar(&r.report, "report", "", "")
+		fs.StringVar(&allow, "allow", "", "")
+	}
+	files, err := r.parseTwo(fs, args)
+	if err != nil {
+		return err
+	}
+	if r.allow, err = patch.ParseAllow(allow); err != nil {
+		return r.usageError(fmt.Errorf("--allow: %w", err))
+	}
+	r.source = files[0]
+	if r.edits, err = r.readFile(files[0]); err != nil {
+		return err
+	}
+	f, sel, err := r.openOne(files[1])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.file(f, sel)
+}
+
+// parseTwo reads options and two file arguments.
+func (r *applyRun) parseTwo(fs *pflag.FlagSet, args []string) ([]string, error) {
+	files, err := r.parse(fs, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 2 {
+		return nil, r.usagef("%s needs two files", r.cmd.name)
+	}
+	if files[0] == "-" && files[1] == "-" {
+		return nil, r.usagef("only one of the files can be standard input")
+	}
+	return files, r.target.check(r.env, r.dryRun)
+}
+
+// openOne opens one file that is to be changed.
+func (e *env) openOne(arg string) (*elfx.File, []*elfx.Entry, error) {
+	path, sel := elfx.CutSelector(arg)
+	var f *elfx.File
+	var err error
+	if path == "-" {
+		data, rerr := io.ReadAll(e.stdin)
+		if rerr != nil {
+			return nil, nil, fmt.Errorf("standard input: %w", rerr)
+		}
+		f, err = elfx.Open("-", data, nil)
+	} else {
+		f, err = elfx.OpenFile(path, nil)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := f.Select(sel)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, entries, nil
+}
+
+// targetsOf returns the cubins of a file that can be read, and the first error of
+// those that cannot.
+func targetsOf(f *elfx.File, entries []*elfx.Entry) ([]*patch.Target, error) {
+	var out []*patch.Target
+	var first error
+	for _, e := range entries {
+		if e.Kind != elfx.KindELF {
+			continue
+		}
+		c, err := e.Cubin()
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		t := &patch.Target{Cubin: c, FileOffset: e.FileOffset}
+		if f.Kind != elfx.FileCubin {
+			t.Entry = strconv.Itoa(e.Number)
+		}
+		t.Table, _ = tableOf(c) // without one, words can still be replaced
+		out = append(out, t)
+	}
+	if len(out) == 0 && first == nil {
+		first = fmt.Errorf("%s: no cubin", f.Name)
+	}
+	return out, first
+}
+
+func (r *applyRun) file(f *elfx.File, entries []*elfx.Entry) error {
+	targets, terr := targetsOf(f, entries)
+	if len(targets) == 0 {
+		return terr
+	}
+	var located []patch.Located
+	var err error
+	if patch.IsListing(r.edits) && !r.revert {
+		located, err = r.fromListing(targets)
+	} else {
+		located, err = r.fromReport(f, targets)
+	}
+	if err != nil {
+		return planMismatch(err)
+	}
+	return r.finish(f, located)
+}
+
+// planMismatch gives edits that do not fit a file their exit status.
+func planMismatch(err error) error {
+	var x *exitError
+	if errors.Is(err, patch.ErrMismatch) && !errors.As(err, &x) {
+		return &exitError{code: 1, err: err, hint: hintOf(err)}
+	}
+	return err
+}
+
+// editsByEntry returns edits by the number of their entry, in order, and how many
+// there are.
+func editsByEntry(located []patch.Located) (map[int][]patch.Edit, int) {
+	out, n := map[int][]patch.Edit{}, 0
+	for _, l := range located {
+		number := 1 // of a bare cubin
+		if l.Target.Entry != "" {
+			number, _ = strconv.Atoi(l.Target.Entry)
+		}
+		slices.SortFunc(l.Edits, func(a, b patch.Edit) int { return cmp.Compare(a.Offset, b.Offset) })
+		out[number] = l.Edits
+		n += len(l.Edits)
+	}
+	return out, n
+}
+
+// fromReport finds the places of a report's edits.
+func (r *applyRun) fromReport(f *elfx.File, targets []*patch.Target) ([]patch.Located, error) {
+	rep, err := patch.ParseReport(r.edits)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.source, err)
+	}
+	rf, err := rep.ForFile(f.Name, patch.HashOf(f.Data()), r.revert)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.source, err)
+	}
+	loc, err := rf.Locate(targets, r.relocate, r.revert)
+	var old *patch.OldWordError
+	if errors.As(err, &old) && old.Done {
+		word := "applied"
+		if r.revert {
+			word = "undone"
+		}
+		return nil, &exitError{code: 1, err: err, hint: "it looks as if the edits were " + word + " already"}
+	}
+	var le *patch.LocateError
+	if errors.As(err, &le) && !r.relocate {
+		return nil, &exitError{code: 1, err: err, hint: "--relocate finds a kernel at another place when its code is the same"}
+	}
+	return loc, err
+}
+
+// fromListing turns an edited listing into edits.
+func (r *applyRun) fromListing(targets []*patch.Target) ([]patch.Located, error) {
+	list, err := patch.ParseListing(r.source, bytes.NewReader(r.edits))
+	if err != nil {
+		return nil, err
+	}
+	by := map[string][]patch.ListedInst{}
+	for _, in := range list {
+		by[in.Entry] = append(by[in.Entry], in)
+	}
+	var out []patch.Located
+	used := 0
+	for _, t := range targets {
+		lines := by[t.Entry]
+		if t.Entry != "" && len(targets) == 1 && len(lines) == 0 {
+			lines = by[""]
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		used += len(lines)
+		if t.Table == nil {
+			return nil, fmt.Errorf("no instruction table for %s", t.Cubin.Arch)
+		}
+		edits, err := patch.ListingEdits(r.source, lines, t, r.allow)
+		if err != nil {
+			return nil, err
+		}
+		if len(edits) > 0 {
+			out = append(out, patch.Located{Target: t, Edits: edits})
+		}
+	}
+	if used < len(list) {
+		return nil, fmt.Errorf("%s: %d lines belong to no entry of the file", r.source, len(list)-used)
+	}
+	return out, nil
+}
+
+// finish shows the edits and writes the output.
+func (r *applyRun) finish(f *elfx.File, located []patch.Located) error {
+	c := &change{input: f.Name}
+	if f.Name == "-" {
+		c.data = f.Data()
+	}
+	var n int
+	c.edits, n = editsByEntry(located)
+	rf := patch.ReportFile{File: f.Name, Input: patch.HashOf(f.Data()), Edits: []patch.ReportEdit{}}
+	for _, l := range located {
+		for _, x := range l.Edits {
+			rf.Edits = append(rf.Edits, patch.NewReportEdit(x))
+		}
+		after := append([]byte(nil), l.Target.Cubin.Data()...)
+		if err := patch.Apply(after, l.Edits); err != nil {
+			return err
+		}
+		rf.Kernels = append(rf.Kernels, patch.ReportKernels(l.Target, l.Edits, after)...)
+		if (r.dryRun || !r.quiet && r.target.out != "-") && l.Target.Table != nil {
+			ep := &entryPlan{label: l.Target.Entry, edits: l.Edits}
+			r.printDiff(diffOf(f.Name, ep, l.Target.Cubin, l.Target.Table, patch.Options{}, 3))
+		}
+	}
+	if r.dryRun {
+		r.notef("%s: %d words would change; nothing written (dry run)", f.Name, n)
+		return nil
+	}
+	outs, err := r.target.paths([]string{f.Name})
+	if err != nil {
+		return err
+	}
+	if rf.Output, err = r.target.write(r.env, c, outs[0]); err != nil {
+		return err
+	}
+	r.notef("%s: written to %s; read back: %d words differ, nothing else", f.Name, outs[0], n)
+	return r.saveReport(rf, n)
+}
+
+// saveReport writes the edits of a listing as a report.
+func (r *applyRun) saveReport(rf patch.ReportFile, n int) error {
+	if r.report == "" {
+		return nil
+	}
+	rep := patch.NewReport(toolName(), nil, &patch.Summary{Matched: n, Changed: n})
+	rep.Files = append(rep.Files, rf)
+	b, err := rep.Marshal()
+	if err != nil {
+		return err
+	}
+	return patch.WriteFile(strings.TrimSpace(r.report), patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(b); return err })
+}

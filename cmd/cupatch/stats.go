@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch"
+)
+
+const statsUsage = `usage: cupatch stats [OPTIONS] FILE…
+
+Counts, for each kernel: instructions by opcode; loads and stores by cache hint,
+prefetch size, width and order; stall cycles, yields, scoreboards and waits; reuse
+flags; registers.
+
+  -a, --arch ARCH     only cubins for ARCH; repeatable
+  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+      --total         one count over all kernels
+      --json          one JSON object a line for each kernel
+      --max-entry N   refuse entries larger than N when decompressed
+
+The code hash is the one that a recipe's [guard.kernels] takes.
+
+examples:
+  cupatch stats -k 'gemm*' libfoo.so
+  cupatch stats --json kernel.cubin | jq .opcodes
+`
+
+func init() {
+	register(&command{"stats", "count instructions, cache hints, stalls", statsUsage, runStats})
+}
+
+// A statsRun is one run of stats.
+type statsRun struct {
+	*env
+	narrowing
+	json   bool
+	total  *patch.Stats // of --total
+	status int
+}
+
+// jsonStats is a line of stats --json.
+type jsonStats struct {
+	File      string `json:"file,omitempty"`
+	Entry     int    `json:"entry,omitempty"`
+	Arch      string `json:"arch,omitempty"`
+	Kernel    string `json:"kernel,omitempty"`
+	Demangled string `json:"demangled,omitempty"`
+	CodeHash  string `json:"code_sha256,omitempty"`
+	Registers int    `json:"registers,omitempty"`
+	*patch.Stats
+}
+
+func runStats(e *env, args []string) error {
+	r := &statsRun{env: e}
+	fs := e.flags()
+	r.narrowing.flags(fs)
+	total := fs.Bool("total", false, "")
+	fs.BoolVar(&r.json, "json", false, "")
+	files, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return e.usagef("stats needs a FILE")
+	}
+	if *total {
+		r.total = patch.NewStats()
+	}
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	status, err := e.eachFile(files, opt, r.file)
+	if err != nil {
+		return err
+	}
+	if r.total != nil {
+		r.print(jsonStats{Stats: r.total}, "all kernels")
+	}
+	return silent(worse(status, r.status))
+}
+
+func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	for _, e := range f.Entries() {
+		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
+			continue
+		}
+		if err := r.entry(f, e); err != nil {
+			r.report(err)
+			r.status = worse(r.status, 2)
+		}
+	}
+	return nil
+}
+
+func (r *statsRun) entry(f *elfx.File, e *elfx.Entry) error {
+	c, err := e.Cubin()
+	if err != nil {
+		return err
+	}
+	table, err := tableOf(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.ID(), err)
+	}
+	for _, k := range kernelOrder(c, false) {
+		if !r.kernelWanted(k) {
+			continue
+		}
+		s := patch.NewStats()
+		s.Count(table, k.Data())
+		if r.total != nil {
+			r.total.Add(s)
+			continue
+		}
+		j := jsonStats{
+			File: f.Name, Arch: c.Arch, Kernel: k.Name, CodeHash: patch.CodeHash(k.Data()), Registers: k.Regs, Stats: s,
+		}
+		if f.Kind != elfx.FileCubin {
+			j.Entry = e.Number
+		}
+		if d := k.Demangled(); d != k.Name {
+			j.Demangled = d
+		}
+		r.print(j, patch.KernelHeader(patch.KernelCode(k, patch.Options{}), c.Arch)[len("// "):])
+	}
+	return nil
+}
+
+// print writes the counts as text or JSON.
+func (r *statsRun) print(j jsonStats, title string) {
+	if r.json {
+		b, err := json.Marshal(j)
+		if err == nil { // strings and numbers always marshal
+			r.stdout.Write(append(b, '\n'))
+		}
+		return
+	}
+	fmt.Fprintln(r.stdout, title)
+	if j.CodeHash != "" {
+		fmt.Fprintln(r.stdout, "  code hash     sha256:"+j.CodeHash)
+	}
+	s := j.Stats
+	fmt.Fprintf(r.stdout, "  instructions  %d\n", s.Instructions)
+	if s.Unknown > 0 {
+		fmt.Fprintf(r.stdout, "  unknown       %d\n", s.Unknown)
+	}
+	fmt.Fprintf(r.stdout, "  stall cycles  %d (%d yields)\n", s.Stall, s.Yields)
+	fmt.Fprintf(r.stdout, "  scoreboards   %d set, %d waits\n", s.ScoreboardsSet, s.Waits)
+	fmt.Fprintf(r.stdout, "  reuse flags   %d of %d register sources (%s)\n", s.Reuse, s.Sources, percent(s.Reuse, s.Sources))
+	for _, g := range []struct {
+		name string
+		m    map[string]int
+	}{{"opcodes", s.Opcodes}, {"loads", s.Loads}, {"stores", s.Stores}, {"atomics", s.Atomics}} {
+		if len(g.m) > 0 {
+			fmt.Fprintf(r.stdout, "  %s\n", g.name)
+			for _, x := range patch.ByCount(g.m) {
+				fmt.Fprintf(r.stdout, "    %7d %s\n", x.Count, x.Name)
+			}
+		}
+	}
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return "0%"
+	}
+	return strconv.Itoa((100*n+of/2)/of) + "%"
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch"
+)
+
+const verifyUsage = `usage: cupatch verify OLD NEW [--report REPORT]
+
+Proves that NEW is OLD with exactly the edits of REPORT, or lists every other
+difference, by entry, section and instruction. Without a report, NEW must be OLD.
+
+      --report FILE    the edits that were meant
+      --limit N        list at most N differences (default 100, 0: all)
+
+exit status: 0 proved; 1 there are other differences, or an edit is not there; 2
+trouble.
+
+example:
+  cupatch verify kernel.cubin tuned.cubin --report tune.json
+`
+
+func init() {
+	register(&command{"verify", "prove that a file differs by its report alone", verifyUsage, runVerify})
+}
+
+func runVerify(e *env, args []string) error {
+	fs := e.flags()
+	report := fs.String("report", "", "")
+	limit := fs.Int("limit", 100, "")
+	files, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(files) != 2 {
+		return e.usagef("verify needs two files")
+	}
+	old, _, err := e.openOne(files[0])
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	now, _, err := e.openOne(files[1])
+	if err != nil {
+		return err
+	}
+	defer now.Close()
+	var edits map[int][]patch.Edit
+	n := 0
+	if *report != "" {
+		if edits, n, err = e.reportedEdits(*report, old); err != nil {
+			return planMismatch(err)
+		}
+	}
+	diffs, err := patch.Differences(old, now, edits)
+	if err != nil {
+		return err
+	}
+	if len(diffs) == 0 {
+		if n > 0 {
+			e.notef("%s is %s with the %d words of %s changed, and nothing else", now.Name, old.Name, n, *report)
+		} else {
+			e.notef("%s is %s", now.Name, old.Name)
+		}
+		return nil
+	}
+	for i, d := range diffs {
+		if *limit > 0 && i == *limit {
+			fmt.Fprintf(e.stdout, "… and %d more\n", len(diffs)-i)
+			break
+		}
+		fmt.Fprintln(e.stdout, d)
+	}
+	return answerNo("%d differences that no edit explains", len(diffs))
+}
+
+// reportedEdits returns the edits of a report as they fit the old file.
+func (e *env) reportedEdits(path string, old *elfx.File) (map[int][]patch.Edit, int, error) {
+	data, err := e.readFile(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	rep, err := patch.ParseReport(data)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	rf, err := rep.ForFile(old.Name, patch.HashOf(old.Data()), false)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	targets, terr := targetsOf(old, old.Entries())
+	if len(targets) == 0 {
+		return nil, 0, terr
+	}
+	located, err := rf.Locate(targets, false, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	edits, n := editsByEntry(located)
+	return edits, n, nil
+}

@@ -1,0 +1,219 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A Difference is something in which two files differ and which no edit explains.
+type Difference struct {
+	Entry   int    // number, 0 for what is outside entries
+	Section string // of the cubin, "" outside sections
+	Offset  uint64 // in the entry's data, or in the file
+	Msg     string
+}
+
+func (d Difference) String() string {
+	s := ""
+	if d.Entry > 0 {
+		s = fmt.Sprintf("entry %d: ", d.Entry)
+	}
+	if d.Section != "" {
+		s += d.Section + ": "
+	}
+	return s + d.Msg
+}
+
+// Differences returns every difference between old, with edits applied by entry
+// number, and now. An edit that is not in now is a difference too.
+func Differences(old, now *elfx.File, edits map[int][]Edit) ([]Difference, error) {
+	var out []Difference
+	a, b := old.Entries(), now.Entries()
+	if len(a) != len(b) {
+		return []Difference{{Msg: fmt.Sprintf("%d entries instead of %d", len(b), len(a))}}, nil
+	}
+	stored := true
+	for i, x := range a {
+		y := b[i]
+		stored = stored && x.Stored() && y.Stored() && x.Offset == y.Offset
+		if x.Kind == elfx.KindConcat && y.Kind == x.Kind {
+			continue
+		}
+		if x.Kind != y.Kind || x.Target() != y.Target() {
+			out = append(out, Difference{Entry: x.Number, Msg: fmt.Sprintf("%s %s instead of %s %s", y.Kind, y.Target(), x.Kind, x.Target())})
+			continue
+		}
+		d, err := entryDifferences(x, y, edits[x.Number])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d...)
+	}
+	if stored {
+		out = append(out, outsideEntries(old, now)...)
+	}
+	return out, nil
+}
+
+// entryDifferences compares the data of two entries.
+func entryDifferences(x, y *elfx.Entry, edits []Edit) ([]Difference, error) {
+	p, err := x.Data()
+	if errors.Is(err, elfx.ErrUnsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	q, err := y.Data()
+	if err != nil {
+		return nil, err
+	}
+	want := append([]byte(nil), p...)
+	if err := Apply(want, edits); err != nil {
+		return nil, err
+	}
+	if len(want) != len(q) {
+		return []Difference{{Entry: x.Number, Msg: fmt.Sprintf("%d bytes instead of %d", len(q), len(want))}}, nil
+	}
+	at := firstDifference(want, q)
+	if at < 0 {
+		return nil, nil
+	}
+	l := differ{entry: x.Number, want: want, got: q}
+	if x.Kind == elfx.KindELF {
+		if c, err := elfx.ParseCubin(p); err == nil {
+			l.cubin = c
+		}
+	}
+	l.run(at)
+	return l.out, nil
+}
+
+// A differ names the places where two versions of a cubin differ.
+type differ struct {
+	entry     int
+	cubin     *elfx.Cubin
+	table     *isa.Table
+	want, got []byte
+	out       []Difference
+}
+
+// run lists instruction by instruction inside code, and stretch by stretch elsewhere.
+func (l *differ) run(at int) {
+	if l.cubin != nil {
+		if a, err := isa.ParseArch(l.cubin.Arch); err == nil {
+			l.table, _ = isa.Load(a)
+		}
+	}
+	for i := at; i < len(l.want); {
+		if l.want[i] == l.got[i] {
+			if n := firstDifference(l.want[i:], l.got[i:]); n < 0 {
+				return
+			} else {
+				i += n
+			}
+		}
+		i = l.at(i)
+	}
+}
+
+// at reports the difference at byte i and returns where to go on.
+func (l *differ) at(i int) int {
+	section, lo, hi := l.section(i)
+	if k := l.kernel(i); k != nil && l.table != nil {
+		pc := (uint64(i) - uint64(k.Offset)) &^ (isa.WordSize - 1)
+		off := uint64(k.Offset) + pc
+		if off+isa.WordSize <= uint64(k.Offset+k.Size) {
+			var s ListingStyle
+			d := Difference{Entry: l.entry, Section: section, Offset: off}
+			d.Msg = fmt.Sprintf("\n  want %s  got  %s", s.AppendLine(nil, l.table, isa.LoadWord(l.want[off:]), pc),
+				s.AppendLine(nil, l.table, isa.LoadWord(l.got[off:]), pc))
+			d.Msg = d.Msg[:len(d.Msg)-1]
+			l.out = append(l.out, d)
+			return int(off) + isa.WordSize
+		}
+	}
+	end := i + 1
+	for same := 0; end < hi && same < 8; end++ {
+		if l.want[end] == l.got[end] {
+			same++
+		} else {
+			same = 0
+		}
+	}
+	for end > i+1 && l.want[end-1] == l.got[end-1] {
+		end--
+	}
+	l.out = append(l.out, Difference{Entry: l.entry, Section: section, Offset: uint64(i),
+		Msg: fmt.Sprintf("bytes %#x to %#x of the section", i-lo, end-lo)})
+	if section == "" {
+		l.out[len(l.out)-1].Msg = fmt.Sprintf("bytes %#x to %#x, outside sections", i, end)
+	}
+	return end
+}
+
+// section returns the section that byte i is in and its bounds.
+func (l *differ) section(i int) (name string, lo, hi int) {
+	if l.cubin == nil {
+		return "", 0, len(l.want)
+	}
+	hi = len(l.want)
+	for _, s := range l.cubin.Sections() {
+		if !s.HasData() {
+			continue
+		}
+		start, end := int(s.Offset), int(s.Offset)+int(s.Size)
+		if i >= start && i < end {
+			return s.Name, start, end
+		}
+		if start > i {
+			hi = min(hi, start)
+		}
+	}
+	return "", 0, hi
+}
+
+func (l *differ) kernel(i int) *elfx.Kernel {
+	if l.cubin == nil {
+		return nil
+	}
+	for k := range l.cubin.Kernels() {
+		x := &l.cubin.Kernels()[k]
+		if int64(i) >= x.Offset && int64(i) < x.Offset+x.Size {
+			return x
+		}
+	}
+	return nil
+}
+
+// outsideEntries compares what lies around the entries of two files whose entries are
+// stored at the same places.
+func outsideEntries(old, now *elfx.File) []Difference {
+	p, q := old.Data(), now.Data()
+	if len(p) != len(q) {
+		return []Difference{{Msg: fmt.Sprintf("the file has %d bytes instead of %d", len(q), len(p))}}
+	}
+	var out []Difference
+	compare := func(lo, hi int64) {
+		if lo < hi {
+			if i := firstDifference(p[lo:hi], q[lo:hi]); i >= 0 {
+				out = append(out, Difference{Offset: uint64(lo) + uint64(i),
+					Msg: fmt.Sprintf("the file differs outside its entries, first at byte %#x", lo+int64(i))})
+			}
+		}
+	}
+	pos := int64(0)
+	for _, e := range old.Entries() {
+		start := e.FileOffset(0)
+		if start < pos {
+			continue
+		}
+		compare(pos, start)
+		pos = start + e.Size
+	}
+	compare(pos, int64(len(p)))
+	return out
+}
