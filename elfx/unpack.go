@@ -33,23 +33,35 @@ func unpack(how Compression, src []byte, size, limit int64, buf []byte) ([]byte,
 	if int64(cap(dst)) < size {
 		dst = make([]byte, 0, size)
 	}
-	dst = dst[:size:size]
-	if how == LZ4 {
-		n, err := lz4.UncompressBlock(src, dst)
-		if err != nil {
-			return nil, formatErrorf("lz4 block", 0, "%v", err)
+	return decompress(how, src, dst[:size:size])
+}
+
+// decompress fills dst. It is the boundary where a panic of a decoder becomes an error.
+func decompress(how Compression, src, dst []byte) (out []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, formatErrorf(how.String()+" payload", 0, "the decoder failed: %v", r)
 		}
-		if int64(n) != size {
-			return nil, formatErrorf("lz4 block", 0, "%d bytes instead of the declared %d", n, size)
-		}
-		return dst, nil
+	}()
+	if how == Zstd {
+		return unzstd(src, dst)
 	}
-	return unzstd(src, dst)
+	n, err := lz4.UncompressBlock(src, dst)
+	if err != nil {
+		return nil, formatErrorf("lz4 block", 0, "%v", err)
+	}
+	if n != len(dst) {
+		return nil, formatErrorf("lz4 block", 0, "%d bytes instead of the declared %d", n, len(dst))
+	}
+	return dst, nil
 }
 
 // checkSizes refuses declared sizes that are above the limit, that no input of that
 // length can produce, or that speak of a bomb.
 func checkSizes(how Compression, packed, size, limit int64) error {
+	if size == 0 {
+		return formatErrorf(how.String()+" payload", 0, "%d bytes with a declared size of 0 after decompression", packed)
+	}
 	if size < 0 || size > limit {
 		return fmt.Errorf("%d bytes after decompression, the limit is %d: %w", size, limit, ErrTooLarge)
 	}
