@@ -34,6 +34,10 @@ const batch = 4096
 // A batch of 4,096 words in which one is refused costs one or more further processes of
 // about 0.3 s. An error means that nvdisasm did not run.
 func Disassemble(arch string, words []Word) ([]Text, error) {
+	return disassemble(arch, words, batch)
+}
+
+func disassemble(arch string, words []Word, batch int) ([]Text, error) {
 	tool, err := Lookup(Current("nvdisasm", arch))
 	if err != nil {
 		return nil, err
@@ -50,6 +54,24 @@ func Disassemble(arch string, words []Word) ([]Text, error) {
 		if err := d.ask(words[a:b], out[a:b]); err != nil {
 			return nil, err
 		}
+	}
+	return out, nil
+}
+
+// DisassembleCode returns the texts of a whole section of code, which starts at address 0.
+// A word that nvdisasm refuses, or accepts and prints nothing for, has an empty text.
+func DisassembleCode(arch string, code []byte) ([]string, error) {
+	words := make([]Word, len(code)/16)
+	for i := range words {
+		words[i] = Word{binary.LittleEndian.Uint64(code[16*i:]), binary.LittleEndian.Uint64(code[16*i+8:])}
+	}
+	texts, err := disassemble(arch, words, max(len(words), 1))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = t.Text
 	}
 	return out, nil
 }
