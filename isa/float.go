@@ -54,10 +54,16 @@ func appendFloat(dst []byte, k Kind, x uint64) []byte {
 		return append(dst, "SNAN "...)
 	}
 	v := f.float64(x)
-	switch {
-	case v == 0 && sign:
-		return append(dst, "-0.0 "...)
-	case v >= 1e9 || v <= -1e9:
+	if v == 0 {
+		if sign {
+			return append(dst, "-0.0 "...)
+		}
+		return append(dst, '0')
+	}
+	if short, ok := appendDecimal(dst, v); ok {
+		return short
+	}
+	if math.Abs(v) >= 1e9 {
 		return strconv.AppendFloat(dst, v, 'e', 20, 64)
 	}
 	return strconv.AppendFloat(dst, v, 'g', 20, 64)

@@ -1,6 +1,11 @@
 package isa
 
-import "testing"
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+)
 
 // What nvdisasm 13.5.37 prints in FADD, HADD2, HADD2.BF16_V2 and DADD on sm_90.
 func TestFloatText(t *testing.T) {
@@ -54,5 +59,41 @@ func TestFloatText(t *testing.T) {
 		if got := string(appendFloat(nil, c.kind, c.bits)); got != c.want {
 			t.Errorf("kind %d, %#x: got %q, want %q", c.kind, c.bits, got, c.want)
 		}
+	}
+}
+
+// TestAppendDecimal compares with package strconv.
+func TestAppendDecimal(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 5))
+	done := 0
+	for range 300000 {
+		v := float64(math.Float32frombits(r.Uint32()))
+		switch r.IntN(4) {
+		case 0:
+			v = math.Float64frombits(r.Uint64() >> r.IntN(64) << 32)
+		case 1:
+			v = float64(r.IntN(4000)-2000) / float64(int(1)<<r.IntN(12))
+		case 2:
+			v = math.Ldexp(float64(r.Uint32()>>r.IntN(32)), r.IntN(160)-80)
+		}
+		if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+			continue
+		}
+		got, ok := appendDecimal(nil, v)
+		if !ok {
+			continue
+		}
+		done++
+		want := strconv.FormatFloat(v, 'g', 20, 64)
+		if math.Abs(v) >= 1e9 {
+			want = strconv.FormatFloat(v, 'e', 20, 64)
+		}
+		if string(got) != want {
+			t.Fatalf("seed %d: %x: got %s, want %s", seed, v, got, want)
+		}
+	}
+	if done < 100000 {
+		t.Errorf("only %d numbers tried", done)
 	}
 }
