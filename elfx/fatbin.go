@@ -170,10 +170,7 @@ func (f *File) parseEntry(c *Container, pos, end int64) (e *Entry, next int64, e
 		}
 		e.Size = int64(size)
 	}
-	e.Name = entryString(b[:hs], le.Uint32(b[32:]), le.Uint32(b[36:]))
-	if o := uint64(le.Uint32(b[20:])); o != 0 && o+8 <= hs {
-		e.Options = entryString(b[:hs], le.Uint32(b[o:]), le.Uint32(b[o+4:]))
-	}
+	e.decodeStrings(b[:hs])
 	c.Entries = append(c.Entries, e)
 	if e.Kind == KindConcat {
 		f.parseConcat(c, e, b[:hs])
@@ -204,6 +201,15 @@ func (e *Entry) decodeHeader(b []byte) {
 		e.Compression = LZ4
 	case e.Flags&FlagOldPacking != 0:
 		e.Compression = OldPacking
+	}
+}
+
+// decodeStrings reads name and options. b starts with the header and ends where its
+// strings end. A concatenation uses the field of the options for its records.
+func (e *Entry) decodeStrings(b []byte) {
+	e.Name = entryString(b, le.Uint32(b[32:]), le.Uint32(b[36:]))
+	if o := uint64(le.Uint32(b[20:])); o != 0 && o+8 <= uint64(len(b)) && e.Kind != KindConcat {
+		e.Options = entryString(b, le.Uint32(b[o:]), le.Uint32(b[o+4:]))
 	}
 }
 
@@ -248,7 +254,7 @@ func (f *File) parseConcat(c *Container, parent *Entry, header []byte) {
 		if parent.Compression == Stored {
 			e.PayloadOffset = parent.PayloadOffset + e.inner
 		}
-		e.Name = entryString(b, le.Uint32(b[32:]), le.Uint32(b[36:]))
+		e.decodeStrings(b)
 		c.Entries = append(c.Entries, e)
 	}
 }

@@ -68,22 +68,24 @@ func (f *File) Rewrite(changes map[*Entry][]byte, opt RewriteOptions) (*Output, 
 		return nil, nil, err
 	}
 	rep := &RewriteReport{OldSize: f.Size}
-	grow := false
+	var tight []*payload
 	for _, p := range payloads {
 		how := InPlace
 		if p.entry.Compression != Stored {
 			how = Recompressed
 		}
 		if !p.fits {
-			grow, how = true, Moved
-			rep.Why = append(rep.Why, fmt.Sprintf("entry #%d needs %d bytes (%s), its place has %d",
-				p.entry.Number, len(p.data), p.entry.Compression, p.entry.PayloadSize))
+			how = Moved
+			tight = append(tight, p)
 		}
 		rep.Changes = append(rep.Changes, Change{Entry: p.entry, How: how, Old: p.entry.StoredSize, New: int64(len(p.data))})
 	}
+	if len(tight) > 0 {
+		rep.Why = append(rep.Why, whyGrow(tight))
+	}
 	var out *Output
 	switch {
-	case !grow:
+	case len(tight) == 0:
 		s := &splicer{src: f.data}
 		for _, p := range payloads {
 			p.splice(s)
@@ -99,6 +101,16 @@ func (f *File) Rewrite(changes map[*Entry][]byte, opt RewriteOptions) (*Output, 
 	}
 	rep.NewSize = out.size
 	return out, rep, nil
+}
+
+// whyGrow says in one line what does not fit.
+func whyGrow(tight []*payload) string {
+	p := tight[0]
+	s := fmt.Sprintf("entry #%d needs %d bytes (%s), its place has %d", p.entry.Number, len(p.data), p.entry.Compression, p.entry.PayloadSize)
+	if len(tight) > 1 {
+		s += fmt.Sprintf("; %d entries in all do not fit", len(tight))
+	}
+	return s
 }
 
 // payloads prepares the new payloads in the order of the file. Parts of a
