@@ -1,6 +1,9 @@
 package isa
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // A program is a variant compiled for speed. Its operations print the text; its
 // checks are the choices that may say that the word is illegal or silent.
@@ -17,32 +20,43 @@ type check struct {
 	table []uint16
 }
 
-// An op prints a part of the text.
+// An op prints a part of the text. What most need stands together in one cache line;
+// the rest is in more.
 type op struct {
 	code  opCode
-	shift uint8 // opReg and opNum: Slot.Shift
-	kind  Kind  // opNum
-	short short // opShort
 	get   gather
+	short short // opShort
+	// names are the texts by the value of get: opName, opPick.
+	names []short
+	more  *opMore
+}
+
+// opMore is the part of an op that the simple ones do not have.
+type opMore struct {
+	lit   string   // opLit
+	texts []medium // opMedium: the first; opPickMedium: by index
+	kind  Kind     // opNum
+	shift uint8    // opNum, like xor and add as in Slot
+	sign  uint8    // opNum: the number of bits to shift up and down again
 	xor   uint64
 	add   int64
-	lit   string  // opLit
-	names []short // opName: by value; opPick: by index
-	table []uint16
-	alts  [][]op // opAlt
-	slot  *Slot  // opSlot
+	table []uint16 // opAlt, like alts
+	alts  [][]op
+	slot  *Slot // opSlot
 }
 
 type opCode uint8
 
 const (
-	opShort opCode = iota // a literal of at most 7 bytes
-	opLit                 // a longer literal
-	opPick                // one of short literals
-	opName                // a register
-	opAlt                 // one of several alternatives
-	opNum                 // a number of one range of bits
-	opSlot                // any other operand
+	opShort      opCode = iota // a literal of at most 7 bytes
+	opLit                      // a longer literal
+	opMedium                   // a literal of at most 16 bytes
+	opPick                     // one of short literals
+	opPickMedium               // one of literals of at most 16 bytes
+	opName                     // a register
+	opAlt                      // one of several alternatives
+	opNum                      // a number of one range of bits
+	opSlot                     // any other operand
 )
 
 // A short is a text of at most 7 bytes, the first in the lowest byte; the highest
@@ -59,6 +73,19 @@ func makeShort(s string) short {
 
 const maxShort = 7
 
+// A medium is a text of at most 16 bytes.
+type medium struct {
+	lo, hi uint64
+	n      int
+}
+
+const maxMedium = 16
+
+func makeMedium(s string) medium {
+	var b [maxMedium]byte
+	return medium{n: copy(b[:], s), lo: binary.LittleEndian.Uint64(b[:]), hi: binary.LittleEndian.Uint64(b[8:])}
+}
+
 // A step takes bits of a word to a place in an index.
 type step struct {
 	hi    bool  // bits of Word.Hi
@@ -68,10 +95,13 @@ type step struct {
 	test  *Test // other than TestValue: the outcome is one bit at out
 }
 
-// A gather puts an index together from a word: the first step, and more if any.
+// A gather puts an index together from a word: from a first run of bits, to which
+// more may add.
 type gather struct {
-	step
-	more []step
+	hi    bool
+	shift uint8
+	mask  uint64
+	more  *[]step
 }
 
 func (s *step) get(w Word) uint64 {
@@ -96,8 +126,9 @@ func (g *gather) value(w Word) uint64 {
 }
 
 func (g *gather) rest(w Word) (x uint64) {
-	for i := range g.more {
-		s := &g.more[i]
+	steps := *g.more
+	for i := range steps {
+		s := &steps[i]
 		if s.test != nil {
 			x |= s.test.outcome(w) << (s.out & 63)
 		} else {
@@ -121,13 +152,18 @@ func fieldSteps(steps []step, f Field, out uint8) []step {
 	return steps
 }
 
-// newGather returns the gather of steps. The first step of a gather is a plain one
-// at place 0, of no bits if there is none such.
+// newGather returns the gather of steps. Its own run is the first step if that is a
+// plain one at place 0, and of no bits otherwise.
 func newGather(steps []step) gather {
+	var g gather
 	if len(steps) > 0 && steps[0].test == nil && steps[0].out == 0 {
-		return gather{steps[0], slices.Clip(steps[1:])}
+		g.hi, g.shift, g.mask = steps[0].hi, steps[0].shift, steps[0].mask
+		steps = steps[1:]
 	}
-	return gather{step{}, steps}
+	if len(steps) > 0 {
+		g.more = &steps
+	}
+	return g
 }
 
 func fieldGather(f Field) gather { return newGather(fieldSteps(nil, f, 0)) }
@@ -174,29 +210,36 @@ func compile(v *Variant) *program {
 // text.
 func choiceOp(p *Piece, index gather) (op, int) {
 	o := op{code: opPick, get: index}
+	alts := make([][]op, len(p.Alts))
 	most := 0
-	shorts := make([]short, len(p.Alts))
 	for i, a := range p.Alts {
 		ops, n := appendAlt(nil, a)
 		most = max(most, n)
-		o.alts = append(o.alts, ops)
+		alts[i] = ops
 		switch {
-		case len(ops) == 0:
-		case len(ops) == 1 && ops[0].code == opShort:
-			shorts[i] = ops[0].short
+		case len(ops) == 0 || len(ops) == 1 && ops[0].code == opShort:
+		case len(ops) == 1 && ops[0].code == opMedium:
+			o.code = max(o.code, opPickMedium)
 		default:
 			o.code = opAlt
 		}
 	}
-	if o.code == opAlt {
-		o.table = p.Table
-		return o, most
-	}
-	o.alts = nil
-	o.names = make([]short, len(p.Table))
-	for i, x := range p.Table {
-		if int(x) < len(shorts) {
-			o.names[i] = shorts[x]
+	switch o.code {
+	case opAlt:
+		o.more = &opMore{table: p.Table, alts: alts}
+	case opPickMedium:
+		o.more = &opMore{texts: make([]medium, len(p.Table))}
+		for i, x := range p.Table {
+			if int(x) < len(p.Alts) && len(p.Alts[x]) > 0 {
+				o.more.texts[i] = makeMedium(p.Alts[x][0].Lit)
+			}
+		}
+	default:
+		o.names = make([]short, len(p.Table))
+		for i, x := range p.Table {
+			if int(x) < len(p.Alts) && len(p.Alts[x]) > 0 {
+				o.names[i] = makeShort(p.Alts[x][0].Lit)
+			}
 		}
 	}
 	return o, most
@@ -219,8 +262,10 @@ func appendAlt(ops []op, a Alt) ([]op, int) {
 			continue
 		case len(e.Lit) <= maxShort:
 			ops = append(ops, op{code: opShort, short: makeShort(e.Lit)})
+		case len(e.Lit) <= maxMedium:
+			ops = append(ops, op{code: opMedium, more: &opMore{texts: []medium{makeMedium(e.Lit)}}})
 		default:
-			ops = append(ops, op{code: opLit, lit: e.Lit})
+			ops = append(ops, op{code: opLit, more: &opMore{lit: e.Lit}})
 		}
 		most += len(e.Lit)
 	}
@@ -229,19 +274,21 @@ func appendAlt(ops []op, a Alt) ([]op, int) {
 
 // slotOp returns the op that prints s.
 func slotOp(s *Slot) op {
-	o := op{code: opSlot, kind: s.Kind, get: fieldGather(s.Field), xor: s.Xor, shift: s.Shift, add: s.Add, slot: s}
+	o := op{code: opSlot, get: fieldGather(s.Field)}
+	m := &opMore{kind: s.Kind, xor: s.Xor, shift: s.Shift, add: s.Add, slot: s}
 	switch s.Kind {
 	case KindReg, KindUReg, KindPred, KindUPred:
 		if names := registerNames(s); names != nil {
 			o.code, o.names = opName, names
+			return o
 		}
 	case KindHex, KindDec:
 		o.code = opNum
 	case KindSHex, KindRel:
 		o.code = opNum
-		// The sign: the number of bits to shift a 64-bit value up and down again.
-		o.short = short(64 - s.Field.Width())
+		m.sign = uint8(64 - s.Field.Width())
 	}
+	o.more = m
 	return o
 }
 

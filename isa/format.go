@@ -205,6 +205,8 @@ type tableWriter struct {
 	base  map[string]*list
 	names map[string]string // names of lists by their text
 	lists map[string]string // texts of the lists to define, by name
+	// inline is for people: choices stand where they are made instead of their names.
+	inline bool
 }
 
 // variant writes the lines of one variant.
@@ -227,27 +229,7 @@ func (w *tableWriter) variant(v *Variant) {
 	case GuardNone:
 		w.out.WriteString(" guard=none")
 	}
-	w.out.WriteString("\n  text ")
-	var blocks []*Piece
-	var text strings.Builder
-	for i := range v.Template {
-		p := &v.Template[i]
-		switch {
-		case len(p.Tests) == 0:
-			text.WriteString(altText(p.Alts[0], `\{}`))
-		case isFlag(p):
-			text.WriteString(flagText(p))
-		case isList(p):
-			fmt.Fprintf(&text, "{%s %s}", p.Tests[0].Field, w.names[listText(p)])
-		default:
-			blocks = append(blocks, p)
-			fmt.Fprintf(&text, "{#%d}", len(blocks))
-		}
-	}
-	w.out.WriteString(guardBlanks(text.String()) + "\n")
-	for i, p := range blocks {
-		w.block(i+1, p)
-	}
+	w.out.WriteString("\n" + w.template(v))
 	if !v.Ignored.IsZero() {
 		w.out.WriteString("  hidden")
 		for _, r := range maskRanges(v.Ignored) {
@@ -260,30 +242,58 @@ func (w *tableWriter) variant(v *Variant) {
 	}
 }
 
-// block writes the choice p as patterns.
-func (w *tableWriter) block(n int, p *Piece) {
-	fmt.Fprintf(&w.out, "  #%d", n)
-	for i := range p.Tests {
-		w.out.WriteString(" " + p.Tests[i].String())
+// template returns the text line of v and the choices below it.
+func (w *tableWriter) template(v *Variant) string {
+	var blocks []*Piece
+	var text, out strings.Builder
+	for i := range v.Template {
+		p := &v.Template[i]
+		switch {
+		case len(p.Tests) == 0:
+			text.WriteString(altText(p.Alts[0], `\{}`))
+		case isFlag(p):
+			text.WriteString(flagText(p))
+		case isList(p):
+			name := w.names[listText(p)]
+			if w.inline {
+				name = listText(p)
+			}
+			fmt.Fprintf(&text, "{%s %s}", p.Tests[0].Field, name)
+		default:
+			blocks = append(blocks, p)
+			fmt.Fprintf(&text, "{#%d}", len(blocks))
+		}
 	}
-	w.out.WriteByte('\n')
+	out.WriteString("  text " + guardBlanks(text.String()) + "\n")
+	for i, p := range blocks {
+		writeBlock(&out, i+1, p)
+	}
+	return out.String()
+}
+
+// writeBlock writes the choice p as patterns.
+func writeBlock(out *strings.Builder, n int, p *Piece) {
+	fmt.Fprintf(out, "  #%d", n)
+	for i := range p.Tests {
+		out.WriteString(" " + p.Tests[i].String())
+	}
+	out.WriteByte('\n')
 	for _, r := range cover(p.Table) {
-		w.out.WriteString("   ")
+		out.WriteString("   ")
 		lo := uint(0)
 		for i := range p.Tests {
-			w.out.WriteByte(' ')
+			out.WriteByte(' ')
 			n := p.Tests[i].width()
 			for b := int(lo+n) - 1; b >= int(lo); b-- {
-				w.out.WriteByte(r.digit(b))
+				out.WriteByte(r.digit(b))
 			}
 			lo += n
 		}
+		out.WriteString(" =")
 		if s := guardBlanks(choiceText(p, r.entry, `\{}`)); s != "" {
-			w.out.WriteString(" = " + s)
-		} else {
-			w.out.WriteString(" =")
+			out.WriteString(" " + s)
 		}
-		w.out.WriteByte('\n')
+		out.WriteByte('\n')
 	}
 }
 

@@ -27,18 +27,19 @@ func (t *Table) Groups(v *Variant) []*Group {
 	if gs, ok := t.groups.Load(v); ok {
 		return gs.([]*Group)
 	}
-	gs, _ := t.groups.LoadOrStore(v, findGroups(v))
+	gs, _ := t.groups.LoadOrStore(v, findGroups(v, t.Operands(v)))
 	return gs.([]*Group)
 }
 
 // findGroups makes a group of each choice between literals that the values of fields
 // alone decide.
-func findGroups(v *Variant) []*Group {
+func findGroups(v *Variant, operands []OperandInfo) []*Group {
 	var gs []*Group
 	operand, depth := -1, 0
 	for i := range v.Template {
 		p := &v.Template[i]
-		if g := newGroup(p); g != nil {
+		// A pair of bars is one group.
+		if g := newGroup(p); g != nil && !(g.flag() == "|" && hasFlag(gs, g.Field)) {
 			g.Operand = operand
 			gs = append(gs, g)
 		}
@@ -59,15 +60,20 @@ func findGroups(v *Variant) []*Group {
 			}
 		}
 	}
-	nameGroups(gs)
+	nameGroups(gs, operands)
 	return gs
+}
+
+// hasFlag reports whether gs has a pair of bars with the field f.
+func hasFlag(gs []*Group, f Field) bool {
+	return slices.ContainsFunc(gs, func(g *Group) bool { return g.flag() == "|" && slices.Equal(g.Field, f) })
 }
 
 // newGroup returns the group that p is, or nil.
 func newGroup(p *Piece) *Group {
 	g := &Group{Default: -1}
 	for _, t := range p.Tests {
-		if t.Kind != TestValue {
+		if t.Kind != TestValue || !t.Field.Mask().And(controlMask).IsZero() {
 			return nil
 		}
 		g.Field = append(g.Field, t.Field...)
@@ -103,13 +109,21 @@ func isInvalid(text string) bool {
 	return strings.Contains(text, "???") || strings.Contains(text, "INVALID")
 }
 
+// operandFlags are the names of modifiers of operands by what they print.
+var operandFlags = map[string]string{"-": "neg", "|": "abs", "!": "not", "~": "inv"}
+
 // nameGroups gives the groups of one variant their names.
-func nameGroups(gs []*Group) {
+func nameGroups(gs []*Group, operands []OperandInfo) {
 	seen := map[string]int{}
 	for _, g := range gs {
 		name := groupName(g)
 		if name == "" {
 			name = "mod" + strconv.Itoa(int(g.Field[0].Lo))
+		}
+		if g.Operand >= 0 && g.Operand < len(operands) {
+			if flag := operandFlags[g.flag()]; flag != "" {
+				name = operands[g.Operand].Name + "." + flag
+			}
 		}
 		seen[name]++
 		if n := seen[name]; n > 1 {
@@ -117,6 +131,14 @@ func nameGroups(gs []*Group) {
 		}
 		g.Name = name
 	}
+}
+
+// flag returns the text of a group with one value beside the default, or "".
+func (g *Group) flag() string {
+	if len(g.Values) == 2 && g.Default >= 0 {
+		return g.Values[1-g.Default].Text
+	}
+	return ""
 }
 
 // groupName returns the name of the first known group that has g's values, or of a

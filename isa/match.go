@@ -135,6 +135,9 @@ func (m *matcher) alt(a *encodeAlt, pos int, k known) (int, known, bool) {
 			continue
 		}
 		s := &e.Slot
+		if m.loose {
+			pos = m.skipBlanks(pos)
+		}
 		x, end := s.parse(m.text, pos, m.pc, s.Field.Get(m.base), m.loose)
 		if end < 0 {
 			if m.trace {
@@ -163,7 +166,7 @@ func (m *matcher) literal(lit string, pos int) int {
 		if m.loose {
 			pos = m.skipBlanks(pos)
 			if lit[i] == ' ' {
-				if pos == start && pos > 0 && isWordByte(at(m.text, pos-1)) && isWordByte(at(m.text, pos)) {
+				if pos == start && pos > 0 && joins(at(m.text, pos-1)) && joins(at(m.text, pos)) {
 					return m.failLit(start, lit)
 				}
 				continue
@@ -176,6 +179,9 @@ func (m *matcher) literal(lit string, pos int) int {
 	}
 	return pos
 }
+
+// joins reports whether c may stand within a name, so that a blank beside it counts.
+func joins(c byte) bool { return c == '.' || isWordByte(c) }
 
 // skipBlanks returns the place of the next byte of the text that is no blank.
 func (m *matcher) skipBlanks(pos int) int {
@@ -264,8 +270,11 @@ func (m *matcher) failLit(pos int, lit string) int {
 		for n > 0 && isWordByte(lit[n-1]) {
 			n--
 		}
-		rest := strings.TrimLeft(lit[n:], " ")
-		m.fail(pos+n, "`"+rest+"`")
+		rest := "`" + strings.TrimLeft(lit[n:], " ") + "`"
+		if rest == "``" {
+			rest = "a blank"
+		}
+		m.fail(pos+n, rest)
 	}
 	return -1
 }

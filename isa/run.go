@@ -7,7 +7,7 @@ import (
 )
 
 // slack is how far beyond the end of the text run may write.
-const slack = 8
+const slack = maxMedium
 
 // appendText appends the text of w, guard included, spaces at the end cut off.
 func (p *program) appendText(dst []byte, w Word, pc uint64) []byte {
@@ -30,6 +30,13 @@ func put(b []byte, n int, x short) int {
 	return n + int(x>>56)
 }
 
+// putMedium writes x at b[n:] and returns the place after it. It overwrites 16 bytes.
+func putMedium(b []byte, n int, x *medium) int {
+	binary.LittleEndian.PutUint64(b[n:], x.lo)
+	binary.LittleEndian.PutUint64(b[n+8:], x.hi)
+	return n + x.n
+}
+
 // run writes the text of ops for w at b[n:], which is long enough, and returns the
 // place after it.
 func run(ops []op, b []byte, n int, w Word, pc uint64) int {
@@ -40,31 +47,34 @@ func run(ops []op, b []byte, n int, w Word, pc uint64) int {
 			n = put(b, n, o.short)
 		case opPick, opName:
 			n = put(b, n, o.names[o.get.value(w)])
+		case opMedium:
+			n = putMedium(b, n, &o.more.texts[0])
+		case opPickMedium:
+			n = putMedium(b, n, &o.more.texts[o.get.value(w)])
 		case opLit:
-			n += copy(b[n:], o.lit)
+			n += copy(b[n:], o.more.lit)
 		case opAlt:
-			n = run(o.alts[o.table[o.get.value(w)]], b, n, w, pc)
+			n = run(o.more.alts[o.more.table[o.get.value(w)]], b, n, w, pc)
 		case opNum:
-			n = o.number(b, n, w, pc)
+			n = o.more.number(b, n, o.get.value(w), pc)
 		default:
-			n = len(o.slot.append(b[:n], w, pc))
+			n = len(o.more.slot.append(b[:n], w, pc))
 		}
 	}
 	return n
 }
 
-// number writes a decimal or hexadecimal number.
-func (o *op) number(b []byte, n int, w Word, pc uint64) int {
-	x := o.get.value(w) ^ o.xor
-	switch o.kind {
+// number writes the field's value x as a decimal or hexadecimal number.
+func (m *opMore) number(b []byte, n int, x, pc uint64) int {
+	x ^= m.xor
+	switch m.kind {
 	case KindDec:
-		return putDec(b, n, x<<(o.shift&63)+uint64(o.add))
+		return putDec(b, n, x<<(m.shift&63)+uint64(m.add))
 	case KindHex:
-		return putHex(b, n, x<<(o.shift&63)+uint64(o.add))
+		return putHex(b, n, x<<(m.shift&63)+uint64(m.add))
 	}
-	sign := uint(o.short) & 63
-	x = uint64(int64(x<<sign)>>sign)<<(o.shift&63) + uint64(o.add)
-	if o.kind == KindRel {
+	x = uint64(int64(x<<(m.sign&63))>>(m.sign&63))<<(m.shift&63) + uint64(m.add)
+	if m.kind == KindRel {
 		x += pc + WordSize
 	}
 	if int64(x) < 0 {
