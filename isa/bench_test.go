@@ -36,3 +36,17 @@ func BenchmarkTextOne(b *testing.B) {
 		buf = tab.AppendText(buf[:0], tab.Decode(words[i&4095]), 0)
 	}
 }
+
+func BenchmarkEncodeOne(b *testing.B) {
+	tab := miniTable(b)
+	var texts []string
+	for _, w := range benchWords(tab) {
+		texts = append(texts, tab.Text(tab.Decode(w), 0))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := tab.Encode(texts[i&4095], 0, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

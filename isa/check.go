@@ -27,8 +27,8 @@ func (v *Variant) Check() error {
 		return errors.New("guard or control bits are constant")
 	case !v.Value.AndNot(v.Mask).IsZero():
 		return errors.New("the constant value has bits outside the mask")
-	case !v.Default.AndNot(v.Ignored).IsZero():
-		return errors.New("the hidden value has bits outside the hidden bits")
+	case !v.Default.And(v.Mask.Or(guardMask).Or(controlMask)).IsZero():
+		return errors.New("there is a default for constant, guard or control bits")
 	case !v.Ignored.And(v.Mask).IsZero():
 		return errors.New("a constant bit is hidden")
 	case v.Guard > GuardNone:

@@ -23,6 +23,7 @@ import (
 //	    0 1 = !illegal
 //	    - - = [{40:63 hex}]
 //	  hidden 92 101:104=3
+//	  prefer 64:69=5
 //
 // A class line has the encoding class, the 13-bit opcode (bits 0–11 and 91), the other
 // constant bits, the slots that may be reused (a, b, c), and guard=UP, guard=none or
@@ -31,7 +32,9 @@ import (
 // where the bit is set and else B, {FIELD=N?A:B} A where the field is N, a power of two
 // (pow2) or negative (neg), and {#N} the choice that the lines below #N make: one pattern
 // of bits a line, the first that fits counts. !illegal stands for words that nvdisasm
-// refuses, !silent for those it accepts and does not print.
+// refuses, !silent for those it accepts and does not print. The hidden bits are those
+// that neither text nor legality depends on, with the values that ptxas emits; prefer
+// has the values of other bits where a text leaves a choice.
 type TableFile struct {
 	Arch Arch
 	Tool string // version of the nvdisasm that the table was learned from
@@ -230,16 +233,23 @@ func (w *tableWriter) variant(v *Variant) {
 		w.out.WriteString(" guard=none")
 	}
 	w.out.WriteString("\n" + w.template(v))
-	if !v.Ignored.IsZero() {
-		w.out.WriteString("  hidden")
-		for _, r := range maskRanges(v.Ignored) {
-			w.out.WriteString(" " + Field{r}.String())
-			if r.get(v.Default) != 0 {
-				w.out.WriteString("=" + constText(r, v.Default))
-			}
-		}
-		w.out.WriteByte('\n')
+	w.defaults("  hidden", v.Ignored, v.Default)
+	w.defaults("  prefer", v.Default.AndNot(v.Ignored), v.Default)
+}
+
+// defaults writes a line with the bits of mask and their values.
+func (w *tableWriter) defaults(word string, mask, value Word) {
+	if mask.IsZero() {
+		return
 	}
+	w.out.WriteString(word)
+	for _, r := range maskRanges(mask) {
+		w.out.WriteString(" " + Field{r}.String())
+		if r.get(value) != 0 {
+			w.out.WriteString("=" + constText(r, value))
+		}
+	}
+	w.out.WriteByte('\n')
 }
 
 // template returns the text line of v and the choices below it.

@@ -99,6 +99,9 @@ func randomVariant(r *rand.Rand, i int) *Variant {
 	v.Value = Word{r.Uint64(), r.Uint64()}.And(v.Mask)
 	v.Ignored = Word{r.Uint64(), r.Uint64() >> 24}.AndNot(v.Mask.Or(guardMask))
 	v.Default = v.Ignored.And(Word{r.Uint64() & r.Uint64(), r.Uint64()})
+	if r.IntN(3) == 0 {
+		v.Default = v.Default.Or(BitWord(70 + r.IntN(20))).AndNot(v.Mask)
+	}
 	v.Template = []Piece{{Alts: []Alt{{{Lit: []string{"LDG", "IMAD", "BRA"}[r.IntN(3)]}}}}}
 	for range r.IntN(8) {
 		v.Template = append(v.Template, randomPiece(r))

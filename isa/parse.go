@@ -167,9 +167,11 @@ func (r *tableReader) parseIndented(s string) error {
 		}
 		return r.parseBlock(s[1:])
 	case strings.HasPrefix(s, "hidden "):
-		return r.parseHidden(s[len("hidden "):])
+		return r.parseHidden(s[len("hidden "):], &r.v.Ignored)
+	case strings.HasPrefix(s, "prefer "):
+		return r.parseHidden(s[len("prefer "):], new(Word))
 	}
-	return errors.New("a line of a class starts with text, #N or hidden")
+	return errors.New("a line of a class starts with text, #N, hidden or prefer")
 }
 
 // finish ends the list or class whose lines were being read.
@@ -326,11 +328,12 @@ func (r *tableReader) field(s string) (Field, error) {
 	return f, nil
 }
 
-func (r *tableReader) parseHidden(s string) error {
+// parseHidden reads bits and their default values; it adds the bits to mask.
+func (r *tableReader) parseHidden(s string, mask *Word) error {
 	for s != "" {
 		var item string
 		item, s, _ = strings.Cut(s, " ")
-		if err := r.setBits(item, &r.v.Ignored, &r.v.Default); err != nil {
+		if err := r.setBits(item, mask, &r.v.Default); err != nil {
 			return err
 		}
 	}
