@@ -195,7 +195,9 @@ func (c *compiled) compileFlag(ch *change) (func(*editing) error, error) {
 			if bit == 0 {
 				return nil // no reuse flags while bit 109 is 0
 			}
-			return ed.refuse(RefuseSchedule, ch.pos, "bits 122–124 are the batch number while yield is Y, not reuse flags")
+			if err := ed.refuse(RefuseSchedule, ch.pos, "bits 122–124 are the batch number while yield is Y, not reuse flags"); err != nil {
+				return err
+			}
 		}
 		return ed.set(f, bit, ch.pos)
 	}, nil

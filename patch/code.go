@@ -53,8 +53,9 @@ type codeState struct {
 	dirty   bool   // buf is a copy
 	touched map[int][]*Rule
 	taken   map[int]bool // matched by a rule that said last
-	recoded bool         // a change touched opcode bits
-	journal []savedWord  // changes of the window at hand
+	edited  []int32      // the keys of touched, ascending up to sorted
+	sorted  int
+	journal []savedWord // changes of the window at hand
 
 	views   [viewSlots]view
 	flowed  *flowInfo
@@ -85,8 +86,10 @@ func (c *codeState) set(i int, w isa.Word, r *Rule) {
 		c.touched = map[int][]*Rule{}
 	}
 	if opcodeBits(old) != opcodeBits(w) {
-		c.recoded = true
 		c.flowed = nil
+	}
+	if _, ok := c.touched[i]; !ok {
+		c.edited = append(c.edited, int32(i))
 	}
 	c.journal = append(c.journal, savedWord{i, old, slices.Clone(c.touched[i])})
 	w.Store(c.buf[i*isa.WordSize:])

@@ -31,15 +31,14 @@ func (ps *pass) run() error {
 	if !any {
 		return nil
 	}
-	scratch := p.scratch.Get().(*[][]int32)
-	defer p.scratch.Put(scratch)
-	cands := ps.scan((*scratch)[:0])
-	*scratch = cands
+	sc := p.scratch.Get().(*scratch)
+	defer p.scratch.Put(sc)
+	sc.scan(p, ps.code.Data)
 	for i, c := range p.rules {
-		if !active[i] || len(cands[i]) == 0 && !ps.code.recoded {
+		if !active[i] {
 			continue
 		}
-		if err := ps.rule(i, c, cands[i]); err != nil {
+		if err := ps.rule(i, c, ps.code.candidates(c, sc.lists[i])); err != nil {
 			return err
 		}
 	}
@@ -55,33 +54,6 @@ func (ps *pass) kernelHolds(c *compiled) bool {
 		}
 	}
 	return true
-}
-
-// scan sorts the instructions by the rules that may start at them. Opcode bits alone
-// decide; most instructions are rejected here. It reuses the slices of lists.
-func (ps *pass) scan(lists [][]int32) [][]int32 {
-	p := ps.planner
-	for len(lists) < len(p.rules) {
-		if cap(lists) > len(lists) {
-			lists = lists[:len(lists)+1]
-		} else {
-			lists = append(lists, nil)
-		}
-		lists[len(lists)-1] = lists[len(lists)-1][:0]
-	}
-	b := ps.code.Data
-	opcodes := &p.opcodes
-	for off := 0; off+isa.WordSize <= len(b); off += isa.WordSize {
-		w := b[off : off+isa.WordSize : off+isa.WordSize]
-		op := uint(w[0]) | uint(w[1]&15)<<8 | uint(w[11]>>3&1)<<12
-		if opcodes[op>>6]>>(op&63)&1 == 0 {
-			continue
-		}
-		for _, r := range p.byOp[op] {
-			lists[r] = append(lists[r], int32(off/isa.WordSize))
-		}
-	}
-	return lists
 }
 
 // windowBudget bounds the questions that a rule may ask about one kernel.
@@ -101,20 +73,10 @@ func (ps *pass) rule(n int, c *compiled, cands []int32) error {
 		}
 		return ps.window(n, ctx, &taken)
 	}
-	if ps.code.recoded {
-		for i := 0; i < ps.code.n; i++ {
-			if i >= ctx.next {
-				if err := at(i); err != nil {
-					return err
-				}
-			}
-		}
-	} else {
-		for _, i := range cands {
-			if int(i) >= ctx.next {
-				if err := at(int(i)); err != nil {
-					return err
-				}
+	for _, i := range cands {
+		if int(i) >= ctx.next {
+			if err := at(int(i)); err != nil {
+				return err
 			}
 		}
 	}

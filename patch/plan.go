@@ -2,7 +2,6 @@ package patch
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -81,13 +80,13 @@ func (s *Summary) Relative() bool {
 // A Planner applies rules to the kernels of one architecture. It is safe for
 // concurrent use.
 type Planner struct {
-	table   *isa.Table
-	opts    Options
-	rules   []*compiled
-	opcodes [1 << 13 / 64]uint64 // that some rule may start with
-	byOp    [1 << 13][]uint16    // rules by opcode; shared between opcodes
-	scratch sync.Pool
-	missing []*RuleError
+	table    *isa.Table
+	opts     Options
+	rules    []*compiled
+	opcodes  [1 << 13 / 64]uint64 // that some rule may start with
+	deciders [1 << 13]isa.Word    // by opcode, the bits that decide which rules may start
+	scratch  sync.Pool
+	missing  []*RuleError
 }
 
 // Missing returns the errors of the rules that were left out for want of an
@@ -107,7 +106,7 @@ func (p *Planner) Rules() []*Rule {
 // left out. An error is a *RuleError.
 func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 	p := &Planner{table: t, opts: opts}
-	p.scratch.New = func() any { return &[][]int32{} }
+	p.scratch.New = func() any { return newScratch(len(p.rules)) }
 	for _, r := range rules {
 		if !r.appliesTo(t.Arch()) {
 			continue
@@ -123,25 +122,7 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 		}
 		p.rules = append(p.rules, c)
 	}
-	lists := map[string][]uint16{}
-	for op := range 1 << 13 {
-		w := isa.Word{Lo: uint64(op & 0xfff), Hi: uint64(op>>12) << 27}
-		var list []uint16
-		for i, c := range p.rules {
-			if first := &c.items[0]; first.any || first.min == 0 || first.set.Has(w) {
-				list = append(list, uint16(i))
-			}
-		}
-		if list == nil {
-			continue
-		}
-		key := fmt.Sprint(list)
-		if lists[key] == nil {
-			lists[key] = list
-		}
-		p.byOp[op] = lists[key]
-		p.opcodes[op/64] |= 1 << (op % 64)
-	}
+	p.filter()
 	return p, nil
 }
 

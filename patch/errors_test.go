@@ -1,0 +1,129 @@
+package patch
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestRuleErrors checks that every mistake is named with its column and, where that
+// is known, with what would have worked.
+func TestRuleErrors(t *testing.T) {
+	const before = "LDG.E R4, desc[UR4][R2.64]\nFFMA R0, R1, R2, R3\nIADD3 R0, R1, 0x20, RZ"
+	for _, test := range []struct{ rule, want, hint string }{
+		{"LDG", "rule 1: column 4: no => and changes", "MATCH [if CONDITION] => CHANGES"},
+		{"=> .EF", "column 1: no opcode", "*"},
+		{"LDG if => .EF", "column 7: no condition after if", ""},
+		{"LDG.E.* => .EF", "column 7: .* says nothing", "LDG.E"},
+		{"LDG{3,1} => .EF", "column 4: the count's bounds 3,1", ""},
+		{"LDG{0} => .EF", "column 4: a run of no instructions", ""},
+		{"...{0,2} ; LDG => .EF", "column 1: a gap needs an instruction on both sides", ""},
+		{"LDG ; ...{2,} ; LDG => .EF ; .EF", "column 10: a gap needs both bounds", ""},
+		{"x:LDG ; x:LDG => x: .EF", "column 9: label x is used twice", ""},
+		{"stall:LDG => .EF", "column 1: stall is a field's name", ""},
+		{"LDG ; FFMA => .EF", "column 15: one list of changes for 2 instructions", ";"},
+		{"x:LDG ; y:FFMA => z: .EF", "column 19: no item has the label z", "x, y"},
+		{"@P8 LDG => .EF", "column 1: want a guard", ""},
+		{"LDG => ,EF", "column 8: unexpected \",EF\"", ".EF"},
+		{"LDG => .EF,.EL", "column 11: want a blank between changes", ""},
+		{"LDG => NOP stall=1", "column 8: a whole instruction stands alone", ""},
+		{"LDG => stall=(1", "column 14: ( is never closed", ""},
+		{`LDG => "LDG`, "column 8: quote \" is never closed", ""},
+		{"LDG => bits[3..200]=1", "column 13: want bits[a..b]", ""},
+		{"LDG.E.CONSTANT => .EF .LTC512B", "column 24: LDG on sm_90 has no LTC512B; prefetch: LTC64B LTC128B LTC256B", ""},
+		{"LDX => .EF", "column 1: sm_90 has no instruction LDX", "LDG"},
+		{"LDG.CONSTAN => .EF", "column 5: LDG on sm_90 has no modifier CONSTAN", "CONSTANT"},
+		{"LDG => .EFF", "column 9: LDG on sm_90 has no EFF; evict: EF EL LU EU NA", ""},
+		{"LDG => evict=EFF", "column 14: no LDG on sm_90 has evict=EFF; evict: EF EL LU EU NA", ""},
+		{`LDG if evict == "EFF" => .EL`, `column 17: evict is never "EFF"; evict: EF EL LU EU NA`, ""},
+		{`LDG if evict == EF => .EL`, "column 17: no LDG on sm_90 has a field EF", `evict == "EF"`},
+		{`LDG if dst == R4 => .EL`, "column 15: no LDG on sm_90 has a field R4", `"R4"`},
+		{`LDG if evikt == "EF" => .EL`, "column 8: no LDG on sm_90 has a field evikt", "evict"},
+		{`LDG if stall == => .EL`, "unexpected token EOF", ""},
+		{`LDG if stall => .EL`, "column 8: a condition is true or false", ""},
+		{`LDG if stall == "x" => .EL`, "column 14: a number is compared with text", ""},
+		{`LDG if evict < "EF" => .EL`, "column 14: text has no order", ""},
+		{`LDG if yield == "y" => .EL`, `column 17: yield is "Y" or "-"`, ""},
+		{`LDG if kernel matches "(" => .EL`, "column 23: error parsing regexp", ""},
+		{`LDG if i == 0 => .EL`, "column 8: i is a position in a run, and the rule has none", "{min,max}"},
+		{`x:LDG ; y:FFMA if stall == 1 => x: .EL`, "column 19: stall of which instruction?", "x.stall, y.stall"},
+		{`LDG if all(1..9, # > 0) => .EL`, "no function all", ""},
+		{`LDG if len("a") == 1 => .EL`, "no function len", ""},
+		{"LDG => evikt=EF", "column 8: no LDG on sm_90 has a field evikt", "evict"},
+		{"LDG => guard=P0", "column 8: a guard is set with @", "@P0"},
+		{"LDG => pc=4", "column 8: pc cannot be set", ""},
+		{"LDG => width=64", "column 8: width is read from the instruction", "size=64"},
+		{"LDG => evict+=EF", "column 8: evict takes a value by name", ""},
+		{"LDG => ~evict", "column 8: evict has more than two values", ""},
+		{"LDG => yield=1", "column 14: yield takes Y or -", ""},
+		{"LDG => wait=6", "column 13: wait: \"6\" is no value", ""},
+		{"LDG => stall=16", "column 8: stall would be 16; it goes from 0 to 15", ""},
+		{"LDG => wbar=6", "column 8: wbar would be 6; it goes from 0 to 5", ""},
+		{"LDG => @UP0", "column 8: the guard of LDG is one of P0 to P6", ""},
+		{"LDG => .EF .EL", "", ""},
+		{"LDG => .EF.EL", "column 12: LDG on sm_90: EL and another value before it belong to the same group evict", ""},
+		{`FFMA => "FFMA R0, R1"`, "column 21:", ""},
+		{"IADD3 => imm=1.5", "column 14: imm=1.5", ""},
+		{"* => .EF", "column 7: FFMA on sm_90 has no EF", ""},
+	} {
+		text, _, err := planText(t, lines(before), Options{}, test.rule)
+		if test.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", test.rule, err)
+			}
+			continue
+		}
+		if err == nil {
+			t.Errorf("%s: no error; want %q; got\n%s", test.rule, test.want, text)
+			continue
+		}
+		var re *RuleError
+		if !errors.As(err, &re) {
+			t.Errorf("%s: error of type %T: %v", test.rule, err, err)
+			continue
+		}
+		if !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s:\n got  %v\n want %s", test.rule, err, test.want)
+		}
+		if !strings.Contains(re.Help, test.hint) {
+			t.Errorf("%s: hint %q, want %q", test.rule, re.Help, test.hint)
+		}
+	}
+}
+
+// TestRefused checks what is refused, under which name, and that --allow permits it.
+func TestRefused(t *testing.T) {
+	for _, test := range []struct{ before, rule, kind, want string }{
+		{"LDG.E.64 R4, desc[UR4][R2.64]", "LDG.E.64 => .128", RefuseFootprint, "footprint R4-R5 becomes R4-R7"},
+		{"LDG.E R4, desc[UR4][R2.64]", "LDG => dst=R6", RefuseFootprint, "footprint R4 becomes R6"},
+		{"LDG.E R4, desc[UR4][R2.64]", "LDG => src1=R40", RefuseFootprint, "R40 is beyond the 40 registers"},
+		{"STG.E desc[UR4][R2.64], R4", "STG => .64", RefuseFootprint, "footprint R4 becomes R4-R5"},
+		{"LDG.E R4, desc[UR4][R2.64]", "LDG => evict=INVALID6", RefuseValue, "evict=INVALID6 means nothing; evict: EF EL LU EU NA"},
+		{"LDG.E R4, desc[UR4][R2.64]", "LDG => bits[84..86]=7", RefuseValue, "evict=INVALID7"},
+		{"[B------:R-:W-:-:S11] FFMA R0, R1, R2, R3", "FFMA => stall+=1", RefuseSchedule, "yield=Y"},
+		{"[B------:R-:W-:-:S01] FFMA R0, R1, R2, R3", "FFMA => stall=0", RefuseSchedule, "yield=Y"},
+		{"[B------:R-:W-:-:S01] FFMA R0, R1.reuse, R2, R3", "FFMA => yield=Y", RefuseSchedule, "bits 122–124"},
+		{"[B------:R-:W-:-:S01] IADD3 R0, R1, 0x20, RZ", "IADD3 => reuse.b=1", RefuseSchedule, "reuse flags b"},
+		{"[B------:R-:W-:Y:S01] FFMA R0, R1, R2, R3", "FFMA => reuse.b=1", RefuseSchedule, "batch number"},
+		{"NOP", "NOP => bits[0..11]=0x94d", RefuseClass, "class nop becomes"},
+		{"EXIT", "EXIT => bits[16..16]=1", RefuseClass, "class exit becomes a word that is not known"},
+		{"FFMA R0, R1, R2, R3", `FFMA => "FFMA R9, R1, R2, R3"`, RefuseFootprint, "footprint R0 becomes R9"},
+	} {
+		_, _, err := planText(t, lines(test.before), Options{}, test.rule)
+		var re *RuleError
+		if !errors.As(err, &re) || re.Refused() != test.kind || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v; want it refused as %s: %s", test.rule, err, test.kind, test.want)
+			continue
+		}
+		if _, plan, err := planText(t, lines(test.before), Options{Allow: Allow{test.kind: true}}, test.rule); err != nil {
+			t.Errorf("%s with --allow %s: %v", test.rule, test.kind, err)
+		} else if plan.Summary.Changed != 1 {
+			t.Errorf("%s with --allow %s: %d changes", test.rule, test.kind, plan.Summary.Changed)
+		}
+		if _, plan, err := planText(t, lines(test.before), Options{SkipRefused: true}, test.rule); err != nil {
+			t.Errorf("%s with --skip-refused: %v", test.rule, err)
+		} else if plan.Summary.Changed != 0 || plan.Summary.Refused != 1 {
+			t.Errorf("%s with --skip-refused: %+v", test.rule, plan.Summary)
+		}
+	}
+}
