@@ -47,6 +47,7 @@ type recipeFile struct {
 	Description string                 `toml:"description"`
 	Arch        any                    `toml:"arch"`
 	Toolkit     any                    `toml:"toolkit"`
+	Allow       any                    `toml:"allow"`
 	Param       map[string]recipeParam `toml:"param"`
 	Rule        []recipeRule           `toml:"rule"`
 	Test        []recipeTest           `toml:"test"`
@@ -84,7 +85,6 @@ type recipeTest struct {
 }
 
 type recipeGuard struct {
-	Allow   any            `toml:"allow"`
 	Kernels map[string]any `toml:"kernels"`
 }
 
@@ -404,20 +404,20 @@ func (rc *Recipe) Combinations(fixed map[string]string, limit int) ([]map[string
 	return out, nil
 }
 
-// Allow returns what the recipe's [guard] section allows.
+// Allow returns what the recipe allows.
 func (rc *Recipe) Allow() Allow {
-	list, _ := rc.texts("guard.allow", rc.file.Guard.Allow)
+	list, _ := rc.texts("allow", rc.file.Allow) // ParseRecipe has checked both
 	a, _ := ParseAllow(strings.Join(list, ","))
 	return a
 }
 
 func (rc *Recipe) checkGuard() error {
-	list, err := rc.texts("guard.allow", rc.file.Guard.Allow)
+	list, err := rc.texts("allow", rc.file.Allow)
 	if err != nil {
 		return err
 	}
 	if _, err := ParseAllow(strings.Join(list, ",")); err != nil {
-		return rc.errorf("guard.allow", "%v", err)
+		return rc.errorf("allow", "%v", err)
 	}
 	for _, name := range sortedKeys(rc.file.Guard.Kernels) {
 		path := "guard.kernels." + name
