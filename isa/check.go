@@ -13,6 +13,8 @@ var (
 	opcodeMask  = Word{Lo: 0xfff, Hi: 1 << 27}
 	guardMask   = Word{Lo: 0xf << 12}
 	controlMask = Word{Hi: 1<<64 - 1<<41}
+	// schedMask has the bits that a Sched speaks of: 105–109 and 122–124.
+	schedMask = Word{Hi: 0x1f<<41 | 7<<58}
 )
 
 // Check reports what makes v no proper variant. The other functions of this package
@@ -23,8 +25,8 @@ func (v *Variant) Check() error {
 		return fmt.Errorf("class name %q has blanks", v.Class)
 	case v.Mask.And(opcodeMask) != opcodeMask:
 		return errors.New("the opcode, bits 0:11 and 91, is not constant")
-	case !v.Mask.And(guardMask.Or(controlMask)).IsZero():
-		return errors.New("guard or control bits are constant")
+	case !v.Mask.And(guardMask.Or(schedMask)).IsZero():
+		return errors.New("guard or schedule bits are constant")
 	case !v.Value.AndNot(v.Mask).IsZero():
 		return errors.New("the constant value has bits outside the mask")
 	case !v.Default.And(v.Mask.Or(guardMask).Or(controlMask)).IsZero():

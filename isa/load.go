@@ -81,8 +81,9 @@ func Load(a Arch) (*Table, error) {
 	return nil, &UnknownArchError{a, Arches()}
 }
 
-// loadFile returns the text form of the table for just a.
-func loadFile(a Arch) (*TableFile, error) {
+// LoadFile returns what the program has for just a, in the form of text: the base that
+// [ParseTable] may ask for. It must not be changed.
+func LoadFile(a Arch) (*TableFile, error) {
 	p := packedTables()[a]
 	if p == nil {
 		return nil, &UnknownArchError{a, Arches()}
@@ -97,7 +98,7 @@ func (p *packedTable) load(a Arch) {
 		if text, p.err = unpack(a.String()); p.err != nil {
 			return
 		}
-		if p.file, p.err = ParseTable(string(text), loadFile); p.err != nil {
+		if p.file, p.err = ParseTable(string(text), LoadFile); p.err != nil {
 			p.err = fmt.Errorf("table of %s: %w", a, p.err)
 			return
 		}

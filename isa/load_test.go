@@ -35,13 +35,13 @@ func TestPackedTables(t *testing.T) {
 // it.
 func TestTableTexts(t *testing.T) {
 	for _, a := range Arches() {
-		f, err := loadFile(a)
+		f, err := LoadFile(a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var base *TableFile
 		if f.Base != (Arch{}) {
-			if base, err = loadFile(f.Base); err != nil {
+			if base, err = LoadFile(f.Base); err != nil {
 				t.Fatal(err)
 			}
 		}
