@@ -9,8 +9,9 @@ type Variant struct {
 	// Class is nvdisasm's name of the encoding class, such as ldg_memdesc__Ra64.
 	Class string
 	// Mask has the constant bits, Value what they hold. Bits 0–11 and 91, the
-	// opcode, are always among them; the guard (12–15) and control bits (105–127)
-	// never are.
+	// opcode, are always among them; the guard (12–15) and the schedule (105–109 and
+	// 122–124) never are. A class without a result, such as a store, may demand that
+	// its write scoreboard is 7.
 	Mask, Value Word
 	// Guard says how the guard predicate prints.
 	Guard Guard
@@ -120,3 +121,9 @@ const (
 	KindF64        // upper 32 bits of a double
 	KindLog2       // the number of the set bit, in hex
 )
+
+// Text returns what s prints in w at the address pc.
+func (s Slot) Text(w Word, pc uint64) string { return string(s.append(nil, w, pc)) }
+
+// Outcome returns the answer to t in w: the field's value for TestValue, else 0 or 1.
+func (t Test) Outcome(w Word) uint64 { return t.outcome(w) }

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/learn"
+)
+
+const isaLearnUsage = `usage: cupatch isa learn --arch ARCH --nvdisasm PATH -o FILE [OPTIONS]
+
+Makes the instruction table of an architecture by asking nvdisasm. It starts from what
+real code and related tables show, tries all opcodes, and learns every encoding class
+that it meets; a class is done when it predicts the text of thousands of random words.
+What could not be explained is reported at the end, and the exit status is then 1.
+
+  -a, --arch ARCH        the architecture to learn, as nvdisasm knows it
+      --nvdisasm PATH    the tool to ask; default: nvdisasm in the path
+  -o FILE                the table to write
+      --base TABLE       the table of a related architecture: its classes are tested, and
+                         only what differs is learned and written
+      --seed-from FILE   a cubin, library or folder with code of the architecture, or a
+                         table of another one; may be repeated
+      --no-scan          do not try all opcodes
+      --tests N          random words that a class has to predict (default 2000)
+      --workers N        processes of nvdisasm (default 2)
+      --cache DIR        where finished classes are kept, so that an interrupted run goes
+                         on where it stopped (default: the user's cache folder)
+
+A C compiler makes it quick: cc builds a small preload that keeps nvdisasm waiting for
+questions. Without one, every question starts a process.
+
+examples:
+  cupatch isa learn --arch sm_90a --nvdisasm nvdisasm --seed-from lib/ -o sm_90a.txt
+  cupatch isa learn --arch sm_103 --base isa/tables/sm_100.txt -o sm_103.txt
+`
+
+func init() {
+	registerIsa(&command{"learn", "", isaLearnUsage, runIsaLearn})
+}
+
+func runIsaLearn(e *env, args []string) error {
+	fs := e.flags()
+	arch := archFlag(fs)
+	tool := fs.String("nvdisasm", "nvdisasm", "")
+	out := fs.StringP("output", "o", "", "")
+	base := fs.String("base", "", "")
+	seeds := fs.StringArray("seed-from", nil, "")
+	noScan := fs.Bool("no-scan", false, "")
+	tests := fs.Int("tests", 2000, "")
+	workers := fs.Int("workers", 2, "")
+	cache := fs.String("cache", "", "")
+	if _, err := e.parse(fs, args); err != nil {
+		return err
+	}
+	a, err := isa.ParseArch(*arch)
+	switch {
+	case err != nil:
+		return e.usageError(err)
+	case *out == "":
+		return e.usagef("where to? say -o FILE")
+	case *tests < 1 || *workers < 1:
+		return e.usagef("--tests and --workers count from 1")
+	}
+	if *cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return err
+		}
+		*cache = filepath.Join(dir, "cupatch")
+	}
+	version, err := toolVersion(*tool)
+	if err != nil {
+		return err
+	}
+	opt := learn.Options{Arch: a, NVDisasm: *tool, Cache: *cache, Scan: !*noScan, Tests: *tests, Workers: *workers}
+	file := &isa.TableFile{Arch: a, Tool: version}
+	var baseFile *isa.TableFile
+	if *base != "" {
+		if baseFile, err = readTableFile(*base); err != nil {
+			return err
+		}
+		file.Base = baseFile.Arch
+		opt.Base = isa.NewTable(a, baseFile.Variants)
+	}
+	for _, s := range *seeds {
+		ws, err := seedWords(s, a)
+		if err != nil {
+			return err
+		}
+		opt.Seeds = append(opt.Seeds, ws...)
+	}
+	bad, err := e.learn(&opt, file, filepath.Join(*cache, fmt.Sprintf("learn-%s-%s.jsonl", a, version)))
+	if err != nil {
+		return err
+	}
+	text, err := isa.FormatTable(file, baseFile)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(*out, text, 0o644); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return silent(1)
+	}
+	return nil
+}
+
+// learn runs opt, keeps each finished class in the journal, and puts the variants
+// into file. It returns the number of classes that were not explained.
+func (e *env) learn(opt *learn.Options, file *isa.TableFile, journal string) (bad int, err error) {
+	if opt.Known, err = readJournal(journal); err != nil {
+		return 0, err
+	}
+	if err := os.MkdirAll(filepath.Dir(journal), 0o755); err != nil {
+		return 0, err
+	}
+	log, err := os.OpenFile(journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	e.notef("%s: %d seed words, %d classes from %s", opt.Arch, len(opt.Seeds), len(opt.Known), journal)
+	var once sync.Once
+	var failed error
+	n := 0
+	opt.Done = func(r learn.Result) {
+		n++
+		e.notef("%5d %s", n, r)
+		line, err := json.Marshal(r)
+		if err == nil {
+			_, err = log.Write(append(line, '\n'))
+		}
+		if err != nil {
+			once.Do(func() { failed = err })
+		}
+	}
+	results, err := learn.Learn(*opt)
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range results {
+		if r.Variant != nil {
+			file.Variants = append(file.Variants, r.Variant)
+		}
+		if r.Variant == nil || r.Misses > 0 {
+			bad++
+			e.warnf("not explained: %s", r)
+		}
+	}
+	e.notef("%s: %d classes, %d not explained", opt.Arch, len(results), bad)
+	return bad, nil
+}
+
+func readJournal(path string) ([]learn.Result, error) {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []learn.Result
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<28)
+	for sc.Scan() {
+		var r learn.Result
+		// A line that an interruption cut short is learned again.
+		if json.Unmarshal(sc.Bytes(), &r) == nil {
+			out = append(out, r)
+		}
+	}
+	return out, sc.Err()
+}
+
+var rxVersion = regexp.MustCompile(`V(\d+\.\d+\.\d+)`)
+
+// toolVersion asks a tool of NVIDIA's for its version.
+func toolVersion(tool string) (string, error) {
+	out, err := exec.Command(tool, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", tool, err)
+	}
+	m := rxVersion.FindSubmatch(out)
+	if m == nil {
+		return "", fmt.Errorf("%s --version names no version", tool)
+	}
+	return string(m[1]), nil
+}
+
+// readTableFile reads a table file, and the tables it is based on from the same folder.
+func readTableFile(path string) (*isa.TableFile, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := isa.ParseTable(string(text), func(a isa.Arch) (*isa.TableFile, error) {
+		return readTableFile(filepath.Join(filepath.Dir(path), a.String()+".txt"))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// seedWords returns the different words of all kernels for a in a file or folder, words
+// of a table, or the words of a file named *.bin that holds nothing else.
+func seedWords(path string, a isa.Arch) ([]isa.Word, error) {
+	switch filepath.Ext(path) {
+	case ".txt":
+		f, err := readTableFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return learn.SeedsOf(isa.NewTable(f.Arch, f.Variants)), nil
+	case ".bin":
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return wordsOf(data, map[isa.Word]bool{}), nil
+	}
+	seen := map[isa.Word]bool{}
+	var out []isa.Word
+	err := elfx.Walk(path, nil, func(name string, f *elfx.File, err error) error {
+		if err != nil {
+			return err
+		}
+		for _, x := range f.Entries() {
+			if x.SM != a.SM {
+				continue
+			}
+			c, err := x.Cubin()
+			if err != nil {
+				continue // other entries will do
+			}
+			for _, k := range c.Kernels() {
+				out = append(out, wordsOf(k.Data(), seen)...)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func wordsOf(data []byte, seen map[isa.Word]bool) []isa.Word {
+	var out []isa.Word
+	for ; len(data) >= isa.WordSize; data = data[isa.WordSize:] {
+		if w := isa.LoadWord(data); !seen[w] {
+			seen[w] = true
+			out = append(out, w)
+		}
+	}
+	return out
+}

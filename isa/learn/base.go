@@ -1,0 +1,114 @@
+package learn
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// adopt tests the variants of a related architecture: those that predict every one of
+// their random words are taken as they are, the others are learned anew from words of
+// theirs.
+func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
+	for _, v := range vs {
+		ws := Sample(t, v, l.opt.Tests/4)
+		if len(ws) == 0 {
+			continue
+		}
+		answers := o.Ask(ws)
+		wrong := 0
+		for i, a := range answers {
+			if _, miss := compare(t, ws[i], a); miss {
+				wrong++
+			}
+		}
+		name := ""
+		for i := 0; i < len(ws) && i < 4 && name == ""; i++ {
+			name = o.ClassOf(ws[i : i+1])[0]
+		}
+		if wrong == 0 && name == v.Class {
+			res := Result{Opcode: opcodeOf(v.Value), Class: v.Class, Variant: v, Tested: len(ws)}
+			l.mu.Lock()
+			l.known[key{res.Opcode, res.Class}] = res
+			l.mu.Unlock()
+			l.pool.add(name, ws[0])
+			continue
+		}
+		for i, n := range o.ClassOf(ws[:min(len(ws), 6)]) {
+			l.pool.add(n, ws[i])
+		}
+	}
+}
+
+// Sample returns up to n words of v that t thinks legal: random values in all bits that
+// are free, at several densities of change, with random control codes and guards. It
+// always returns the same words.
+func Sample(t *isa.Table, v *isa.Variant, n int) []isa.Word {
+	h := fnv.New64a()
+	h.Write([]byte(v.Class))
+	rng := rand.New(rand.NewPCG(h.Sum64(), v.Value.Lo))
+	free := v.Mask.Or(controlMask).Or(guardMask).Not()
+	fields := slotFields(v)
+	start := v.Value.Or(v.Default)
+	var ws []isa.Word
+	for try := 0; len(ws) < n && try < 60*n; try++ {
+		w := start
+		if len(ws) > 0 && try%3 > 0 {
+			w = ws[rng.IntN(len(ws))]
+		}
+		p := []float64{0.02, 0.08, 0.25, 0.5}[rng.IntN(4)]
+		for _, b := range bitsOfWord(free) {
+			if rng.Float64() < p {
+				w = w.Xor(isa.BitWord(b))
+			}
+		}
+		for _, f := range fields {
+			ones := ^uint64(0) >> (64 - f.Width())
+			switch rng.IntN(8) {
+			case 0:
+				w = f.MustSet(w, ones)
+			case 1:
+				w = f.MustSet(w, 0)
+			case 2:
+				w = f.MustSet(w, 1<<rng.IntN(f.Width()))
+			case 3, 4:
+				w = f.MustSet(w, rng.Uint64()&ones)
+			}
+		}
+		w = w.AndNot(v.Mask).Or(v.Value)
+		w = randomControl(rng.Uint64(), w, v.Sched)
+		w = w.AndNot(v.Mask).Or(v.Value)
+		if in := t.Decode(w); in.Variant == v && in.Status == isa.StatusKnown && !in.BadSched {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+// slotFields lists the fields that v prints as operands, each once.
+func slotFields(v *isa.Variant) []isa.Field {
+	seen := map[string]bool{}
+	var out []isa.Field
+	for _, p := range v.Template {
+		for _, a := range p.Alts {
+			for _, e := range a {
+				if e.Lit == "" && len(e.Slot.Field) > 0 && !seen[e.Slot.Field.String()] {
+					seen[e.Slot.Field.String()] = true
+					out = append(out, e.Slot.Field)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// SeedsOf returns a few words of every variant of a table, to find the classes of
+// another architecture with.
+func SeedsOf(t *isa.Table) []isa.Word {
+	var out []isa.Word
+	for _, v := range t.Variants() {
+		out = append(out, Sample(t, v, 3)...)
+	}
+	return out
+}

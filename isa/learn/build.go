@@ -1,0 +1,110 @@
+package learn
+
+import (
+	"errors"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// solve builds the regions and learns all of their pieces.
+func (c *class) solve() error {
+	for round := 0; round < 12; round++ {
+		c.buildRegions()
+		again := false
+		for _, r := range c.regions {
+			err := c.enumerate(r)
+			if errors.Is(err, errMoreSpans) {
+				again = true
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !again {
+			return c.solveLegality()
+		}
+	}
+	return errors.New("the regions do not settle")
+}
+
+// solveLegality learns which values are refused together.
+func (c *class) solveLegality() error {
+	c.legals = nil
+	for _, r := range c.legalityRegions() {
+		if err := c.enumerate(r); err != nil {
+			return err
+		}
+		c.legals = append(c.legals, r)
+	}
+	return nil
+}
+
+// variant assembles what was learned.
+func (c *class) variant() *isa.Variant {
+	key := c.free.Or(schedMask).Or(guardMask).Not()
+	v := &isa.Variant{Class: c.name, Mask: key, Value: c.base.And(key), Guard: c.guard, Sched: c.sched,
+		Ignored: c.ign.AndNot(controlMask), Default: c.base.And(c.ign).AndNot(controlMask)}
+	lit := func(lo, hi int) {
+		if lo < hi {
+			v.Template = append(v.Template, isa.Piece{Alts: []isa.Alt{c.baseAlt(lo, hi)}})
+		}
+	}
+	t := 0
+	for _, r := range c.regions {
+		lit(t, r.lo)
+		v.Template = append(v.Template, withReuse(r.piece))
+		t = r.hi
+	}
+	lit(t, len(c.toks))
+	for _, r := range c.legals {
+		if len(r.piece.Tests) > 0 {
+			v.Template = append(v.Template, r.piece)
+		}
+	}
+	v.Template = joinPieces(v.Template)
+	return v
+}
+
+// joinPieces merges neighbours that have no tests.
+func joinPieces(ps []isa.Piece) []isa.Piece {
+	var out []isa.Piece
+	for _, p := range ps {
+		if n := len(out); n > 0 && len(p.Tests) == 0 && len(out[n-1].Tests) == 0 {
+			out[n-1].Alts = []isa.Alt{compact(append(append(isa.Alt{}, out[n-1].Alts[0]...), p.Alts[0]...))}
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// withReuse makes a piece that tests a reuse flag test bit 109 too: with that bit clear,
+// bits 122–124 are a batch number.
+func withReuse(p isa.Piece) isa.Piece {
+	if len(p.Tests) == 0 || p.Tests[0].Kind != isa.TestValue {
+		return p
+	}
+	bs := bitsOf(p.Tests[0].Field)
+	reuse := 0
+	for i, b := range bs {
+		if b >= 122 {
+			reuse |= 1 << i
+		}
+	}
+	if reuse == 0 {
+		return p
+	}
+	q := p
+	q.Tests = append([]isa.Test{}, p.Tests...)
+	q.Tests[0].Field = fieldOf(append([]int{109}, bs...))
+	q.Table = make([]uint16, 2*len(p.Table))
+	for i := range q.Table {
+		j := i >> 1
+		if i&1 == 0 {
+			j &^= reuse
+		}
+		q.Table[i] = p.Table[j]
+	}
+	return q
+}

@@ -1,0 +1,476 @@
+package learn
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// The bits that every instruction shares.
+var (
+	schedField  = isa.Bits(105, 109)
+	guardField  = isa.Bits(12, 15)
+	opcodeMask  = isa.Bits(0, 11).Mask().Or(isa.BitWord(91))
+	controlMask = isa.Bits(105, 127).Mask()
+	reuseMask   = isa.Bits(122, 124).Mask()
+	schedMask   = schedField.Mask().Or(reuseMask)
+	guardMask   = guardField.Mask()
+)
+
+// quiet is the control code of every base word: no barriers, stall 1, no yield, so
+// that bits 122–124 are reuse flags.
+var quiet = isa.Control{Stall: 1, WBar: 7, RBar: 7}
+
+// quieten gives w the quiet control code, keeping reuse flags, and no guard.
+func quieten(w isa.Word) isa.Word {
+	reuse := w.And(reuseMask)
+	w = quiet.Set(w.AndNot(controlMask)).Or(reuse)
+	return guardField.MustSet(w, 7)
+}
+
+// An atom is one thing that can differ from the base word: a bit that is flipped, or
+// an operand that takes a special value.
+type atom struct {
+	bit   int // -1 for a test
+	field isa.Field
+	test  isa.Test
+	yes   uint64 // a value of field for which the test says yes
+}
+
+// set returns w with the atom's bits as in the base, or as in the base with the atom
+// applied.
+func (a atom) set(w, base isa.Word, on bool) isa.Word {
+	m := a.field.Mask()
+	w = w.AndNot(m).Or(base.And(m))
+	if !on {
+		return w
+	}
+	if a.bit >= 0 {
+		return w.Xor(isa.BitWord(a.bit))
+	}
+	return a.field.MustSet(w, a.yes)
+}
+
+// An operand is a field that prints as a number.
+type operand struct {
+	field isa.Field
+	bits  []int
+	toks  []int // base tokens that print it
+}
+
+// A class is an encoding class under study.
+type class struct {
+	o        *Oracle
+	rng      *rand.Rand
+	name     string
+	relative bool // texts depend on the address
+	base     isa.Word
+	text     string
+	toks     []string
+	op       uint32
+	free     isa.Word // bits that may change within the class
+	ign      isa.Word // of these, the ones that never changed anything
+	refus    isa.Word // of these, the ones whose flip is refused
+	sched    isa.Sched
+	guard    isa.Guard
+
+	operands []*operand
+	atoms    []atom
+	spans    []span
+	regions  []*region
+	slots    map[int][]isa.Elem // how base tokens print operands
+
+	legals []*region
+	legal  [][]int // sets of atoms refused together
+
+	found []isa.Word // words of other classes met on the way
+	notes []string
+}
+
+// A span is a stretch of base tokens that some atoms change.
+type span struct {
+	lo, hi int
+	deps   []int // atoms
+}
+
+func (c *class) note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// score says how much a text shows: longer is better, hidden or invalid parts worse.
+func score(text string) int {
+	n := 0
+	for _, t := range tokenize(text) {
+		switch {
+		case strings.Contains(t, "???"), strings.Contains(t, "INVALID"):
+			n -= 40
+		case t == "RZ" || t == "URZ" || t == "PT" || t == "UPT" || special(t):
+			n -= 15
+		case strings.HasSuffix(t, "INF"), strings.HasSuffix(t, "NAN"), t == "-0.0":
+			n -= 25
+		case t == ".reuse":
+			n += 8
+		default:
+			n += 10
+		}
+	}
+	return n
+}
+
+// special reports whether tok is an integer that may well be printed in a way of its
+// own: a small one, or a power of two.
+func special(tok string) bool {
+	n, ok := readNumber(tok)
+	return ok && n.prefix == "0x" && (n.value < 8 && n.value >= 0 || isPow2(uint64(n.value)))
+}
+
+// ask is Ask for words of the class. Where targets are relative, texts are made to be
+// those of address 0.
+func (c *class) ask(ws []isa.Word) []Answer {
+	if c.relative {
+		return c.o.askRelative(ws)
+	}
+	return c.o.Ask(ws)
+}
+
+// enrich looks for the word of the class that prints most: the best of the samples,
+// improved by flips as long as the text grows.
+func (c *class) enrich(samples []isa.Word) bool {
+	words := make([]isa.Word, 0, len(samples))
+	for _, w := range samples {
+		words = append(words, quieten(w.AndNot(reuseMask)))
+	}
+	best := -1 << 30
+	for i, a := range c.ask(words) {
+		if s := score(a.Text); a.OK && a.Text != "" && s > best {
+			best, c.base, c.text = s, words[i], a.Text
+		}
+	}
+	if c.text == "" {
+		return false
+	}
+	refused := map[int]bool{}
+	for round := 0; round < 10; round++ {
+		if !c.grow(&best, refused) {
+			break
+		}
+	}
+	return true
+}
+
+// grow tries every single flip and keeps as many of those that improve the text as
+// stay within the class. It reports whether the base changed.
+func (c *class) grow(best *int, refused map[int]bool) bool {
+	var bs []int
+	var ws []isa.Word
+	for b := 16; b < 125; b++ {
+		if b == 91 || b >= 105 && b < 122 || refused[b] {
+			continue
+		}
+		bs = append(bs, b)
+		ws = append(ws, c.base.Xor(isa.BitWord(b)))
+	}
+	type gain struct{ bit, score int }
+	var gains []gain
+	for i, a := range c.ask(ws) {
+		if !a.OK {
+			refused[bs[i]] = true
+			continue
+		}
+		if s := score(a.Text); a.Text != "" && s > *best {
+			gains = append(gains, gain{bs[i], s})
+		}
+	}
+	if len(gains) == 0 {
+		return false
+	}
+	sort.SliceStable(gains, func(i, j int) bool { return gains[i].score > gains[j].score })
+	gains = gains[:min(len(gains), 12)]
+	single := make([]isa.Word, len(gains))
+	for i, g := range gains {
+		single[i] = c.base.Xor(isa.BitWord(g.bit))
+	}
+	names := c.o.ClassOf(single)
+	changed := false
+	for i, g := range gains {
+		if names[i] != c.name {
+			c.found = append(c.found, single[i])
+			refused[g.bit] = true
+			continue
+		}
+		w := c.base.Xor(isa.BitWord(g.bit))
+		a := c.ask([]isa.Word{w})[0]
+		if s := score(a.Text); a.OK && s > *best && (!changed || c.o.ClassOf([]isa.Word{w})[0] == c.name) {
+			c.base, c.text, *best, changed = w, a.Text, s, true
+		}
+	}
+	return changed
+}
+
+// A flip is the answer to the base word with one bit changed.
+type flip struct {
+	bit int
+	ans Answer
+	hs  []hunk
+	num []int // base tokens whose number changed, when nothing else did
+}
+
+// flips asks for every single flip and sorts the bits: part of the key, ignored,
+// refused, number, or modifier.
+func (c *class) flips(known isa.Word) []flip {
+	var fs []flip
+	var ws []isa.Word
+	for b := 16; b < 128; b++ {
+		if b == 91 || b >= 105 && b < 110 || known.Bit(b) == 1 {
+			continue
+		}
+		fs = append(fs, flip{bit: b})
+		ws = append(ws, c.base.Xor(isa.BitWord(b)))
+	}
+	for i, a := range c.ask(ws) {
+		fs[i].ans = a
+		if a.OK {
+			fs[i].hs = diff(c.toks, tokenize(a.Text))
+			fs[i].num = numeric(c.toks, fs[i].hs)
+		}
+	}
+	return fs
+}
+
+// numeric returns the changed base tokens when every hunk changes one number into
+// another of the same sort, and nil otherwise.
+func numeric(toks []string, hs []hunk) []int {
+	var out []int
+	for _, h := range hs {
+		if h.hi-h.lo != len(h.repl) {
+			return nil
+		}
+		for k, r := range h.repl {
+			a, ok1 := readNumber(toks[h.lo+k])
+			b, ok2 := readNumber(r)
+			if !ok1 || !ok2 || a.prefix != b.prefix {
+				return nil
+			}
+			out = append(out, h.lo+k)
+		}
+	}
+	return out
+}
+
+// survey learns which bits belong to the class, finds the operands, and moves the
+// base to operand values that no single flip makes special.
+func (c *class) survey() {
+	at16 := c.o.Ask([]isa.Word{nop, c.base})[1]
+	c.relative = at16.Text != c.text
+	c.toks = tokenize(c.text)
+	fs := c.flips(isa.Word{})
+	c.sortBits(fs)
+	for round := 0; round < 4; round++ {
+		before := c.shape(fs)
+		c.moveOperands()
+		c.toks = tokenize(c.text)
+		key := c.free.Not()
+		fs = c.flips(key)
+		c.free = isa.Word{}
+		c.sortBits(fs)
+		if c.shape(fs) == before && round > 0 {
+			break
+		}
+	}
+	c.findAtoms(fs)
+}
+
+// shape finds the operands and says which bits they have.
+func (c *class) shape(fs []flip) string {
+	c.findOperands(fs)
+	var b strings.Builder
+	for _, op := range c.operands {
+		fmt.Fprintln(&b, op.field, op.toks)
+	}
+	return b.String()
+}
+
+// sortBits fills free, ign and refus from the flips. Bits that change more than a
+// number are asked for their class.
+func (c *class) sortBits(fs []flip) {
+	c.ign, c.refus = isa.Word{}, isa.Word{}
+	var doubt []int
+	var ws []isa.Word
+	for i, f := range fs {
+		b := isa.BitWord(f.bit)
+		switch {
+		case f.ans.OK && len(f.hs) == 0 && f.ans.Text != "":
+			c.free, c.ign = c.free.Or(b), c.ign.Or(b)
+		case f.ans.OK && f.num != nil:
+			c.free = c.free.Or(b)
+		case f.ans.OK:
+			doubt = append(doubt, i)
+			ws = append(ws, c.base.Xor(b))
+		case f.ans.Class == c.name && f.bit < 122:
+			c.free, c.refus = c.free.Or(b), c.refus.Or(b)
+		case f.ans.Class != "" && f.ans.Class != c.name:
+			c.found = append(c.found, c.base.Xor(b))
+		}
+	}
+	for k, name := range c.o.ClassOf(ws) {
+		b := isa.BitWord(fs[doubt[k]].bit)
+		switch {
+		case name == c.name:
+			c.free = c.free.Or(b)
+		case name != "":
+			c.found = append(c.found, ws[k])
+		}
+	}
+}
+
+// good returns a value for an operand of n bits, not one of used: far from zero, all
+// ones and powers of two, and positive. A narrow operand of a base word stays two flips
+// away from all ones.
+func (c *class) good(n int, used map[uint64]bool, forBase bool) uint64 {
+	if n == 1 {
+		if forBase {
+			return 0
+		}
+		return c.rng.Uint64() & 1
+	}
+	if n <= 3 {
+		pick := []uint64{1, 2, 4, 3, 5}
+		if !forBase {
+			c.rng.Shuffle(len(pick), func(i, j int) { pick[i], pick[j] = pick[j], pick[i] })
+		}
+		for _, v := range pick {
+			if v < 1<<n-1 && !used[v] {
+				used[v] = true
+				return v
+			}
+		}
+		return 1 + c.rng.Uint64()%2
+	}
+	for try := 0; ; try++ {
+		v := c.rng.Uint64() & (1<<n - 1)
+		if n > 8 {
+			v &= 1<<(n-1) - 1
+		}
+		ones := bits.OnesCount64(v)
+		if ones >= 2 && n-ones >= 2 && (!used[v] || try > 50) {
+			used[v] = true
+			return v
+		}
+	}
+}
+
+// moveOperands gives every operand a good value, as long as the text keeps its shape.
+func (c *class) moveOperands() {
+	if len(c.operands) == 0 {
+		return
+	}
+	for try := 0; try < 40; try++ {
+		used := map[uint64]bool{}
+		w := c.base
+		for _, op := range c.operands {
+			if try < 30 || c.rng.IntN(2) == 0 {
+				w = op.field.MustSet(w, c.good(len(op.bits), used, true))
+			}
+		}
+		a := c.ask([]isa.Word{w})[0]
+		if a.OK && sameShape(c.toks, tokenize(a.Text)) && c.o.ClassOf([]isa.Word{w})[0] == c.name {
+			c.base, c.text = w, a.Text
+			return
+		}
+	}
+	c.note("operands stay at the values of the base")
+}
+
+// sameShape reports whether two texts differ in numbers only.
+func sameShape(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		x, ok1 := readNumber(a[i])
+		y, ok2 := readNumber(b[i])
+		if !ok1 || !ok2 || x.prefix != y.prefix {
+			return false
+		}
+	}
+	return true
+}
+
+// findOperands groups the bits that change numbers by the token they change.
+func (c *class) findOperands(fs []flip) {
+	c.operands = nil
+	byTok := map[int]*operand{}
+	texts := map[int]map[int]string{}
+	for _, f := range fs {
+		if !f.ans.OK || f.num == nil || f.bit >= 122 {
+			continue
+		}
+		t := f.num[0]
+		if byTok[t] == nil {
+			byTok[t] = &operand{}
+			texts[t] = map[int]string{}
+			c.operands = append(c.operands, byTok[t])
+		}
+		op := byTok[t]
+		op.bits = append(op.bits, f.bit)
+		for _, n := range f.num {
+			if !slices.Contains(op.toks, n) {
+				op.toks = append(op.toks, n)
+			}
+		}
+		texts[t][f.bit] = tokenize(f.ans.Text)[t]
+	}
+	for t, op := range byTok {
+		op.bits = orderBits(op.bits, sample{tok: c.toks[t]}, texts[t])
+		op.field = fieldOf(op.bits)
+	}
+	sort.Slice(c.operands, func(i, j int) bool { return c.operands[i].toks[0] < c.operands[j].toks[0] })
+}
+
+// findAtoms makes an atom of every bit that changes the text otherwise than as a
+// number, or is refused.
+func (c *class) findAtoms(fs []flip) {
+	operandBits := isa.Word{}
+	for _, op := range c.operands {
+		operandBits = operandBits.Or(op.field.Mask())
+	}
+	for _, f := range fs {
+		b := isa.BitWord(f.bit)
+		if c.free.And(b).IsZero() || !c.ign.And(b).IsZero() || !operandBits.And(b).IsZero() {
+			continue
+		}
+		c.addBit(f.bit)
+	}
+}
+
+// addBit makes bit an atom and returns its number.
+func (c *class) addBit(bit int) int {
+	for i, a := range c.atoms {
+		if a.bit == bit {
+			return i
+		}
+	}
+	c.ign = c.ign.AndNot(isa.BitWord(bit))
+	f := isa.Bits(bit, bit)
+	c.atoms = append(c.atoms, atom{bit: bit, field: f, test: isa.Test{Field: f}})
+	return len(c.atoms) - 1
+}
+
+// addTest makes a test of an operand an atom and returns its number.
+func (c *class) addTest(t isa.Test, yes uint64) int {
+	for i, a := range c.atoms {
+		if a.bit < 0 && a.test.Kind == t.Kind && a.test.Arg == t.Arg && a.field.String() == t.Field.String() {
+			return i
+		}
+	}
+	c.atoms = append(c.atoms, atom{bit: -1, field: t.Field, test: t, yes: yes})
+	return len(c.atoms) - 1
+}

@@ -1,0 +1,165 @@
+package learn
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A key names a class: the 13-bit opcode and nvdisasm's name.
+type key struct {
+	op   uint16
+	name string
+}
+
+func opcodeOf(w isa.Word) uint16 { return uint16(w.Lo&0xfff | w.Bit(91)<<12) }
+
+// samplesPerClass is the number of words of a class that are tried as its base.
+const samplesPerClass = 24
+
+// A pool collects words by class and hands each class out once. It is safe for
+// concurrent use.
+type pool struct {
+	mu      sync.Mutex
+	wake    *sync.Cond
+	samples map[key][]isa.Word
+	queue   []key
+	busy    int
+}
+
+func newPool() *pool {
+	p := &pool{samples: map[key][]isa.Word{}}
+	p.wake = sync.NewCond(&p.mu)
+	return p
+}
+
+// add records that w belongs to the class called name.
+func (p *pool) add(name string, w isa.Word) {
+	if name == "" {
+		return
+	}
+	k := key{opcodeOf(w), name}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, known := p.samples[k]
+	if !known {
+		p.queue = append(p.queue, k)
+		p.wake.Broadcast()
+	}
+	if len(s) < samplesPerClass {
+		p.samples[k] = append(s, w)
+	}
+}
+
+// next hands out a class that nobody has had. It waits while others work, since they
+// may find more, and returns false when all is done.
+func (p *pool) next() (key, []isa.Word, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.queue) == 0 {
+		if p.busy == 0 {
+			p.wake.Broadcast()
+			return key{}, nil, false
+		}
+		p.wake.Wait()
+	}
+	k := p.queue[0]
+	p.queue = p.queue[1:]
+	p.busy++
+	return k, append([]isa.Word(nil), p.samples[k]...), true
+}
+
+// finish says that a class handed out by next is done.
+func (p *pool) finish() {
+	p.mu.Lock()
+	p.busy--
+	p.mu.Unlock()
+	p.wake.Broadcast()
+}
+
+func (p *pool) classes() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.samples)
+}
+
+// opcodes returns the opcodes with a known class.
+func (p *pool) opcodes() map[uint16]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[uint16]bool{}
+	for k := range p.samples {
+		out[k.op] = true
+	}
+	return out
+}
+
+// fillings are the upper bits with which the opcodes are tried: nothing set, the
+// predicates absent, registers absent, and mixtures that showed further classes.
+var fillings = []isa.Word{
+	{},
+	{Hi: 0x1ff << 17}, // 81–89: three predicates absent
+	{Lo: 0xffffffff << 16, Hi: 0xff},
+	{Lo: 0xff << 24, Hi: 0x7<<17 | 0xff},
+	{Lo: 1 << 60, Hi: 0x3f<<17 | 1<<12 | 1<<26},
+	{Lo: 5<<16 | 9<<24 | 13<<32, Hi: 17 | 7<<23 | 1<<8 | 1<<9},
+}
+
+// scan asks for every opcode with the given fillings and adds what it finds. skip leaves
+// opcodes out.
+func (p *pool) scan(o *Oracle, from, to int, fillings []isa.Word, skip map[uint16]bool) {
+	for bit91 := uint64(0); bit91 < 2; bit91++ {
+		for op := from; op < to; op += 16 {
+			var ws []isa.Word
+			for i := op; i < op+16; i++ {
+				if skip[uint16(uint64(i)|bit91<<12)] {
+					continue
+				}
+				for _, f := range fillings {
+					w := f
+					w.Lo = w.Lo&^0xfff | uint64(i)
+					w.Hi = w.Hi&^(1<<27) | bit91<<27
+					ws = append(ws, quieten(w))
+				}
+			}
+			for k, name := range o.ClassOf(ws) {
+				p.add(name, ws[k])
+			}
+		}
+	}
+}
+
+// seed sorts words by opcode and by the shape of their text, and asks for the class of
+// a few of each kind.
+func (p *pool) seed(o *Oracle, words []isa.Word) {
+	seen := map[string]int{}
+	var pick []isa.Word
+	for i, a := range o.Ask(words) {
+		if !a.OK {
+			continue
+		}
+		k := string(rune(opcodeOf(words[i]))) + shape(a.Text)
+		if seen[k]++; seen[k] <= 2 {
+			pick = append(pick, words[i])
+		}
+	}
+	for i, name := range o.ClassOf(pick) {
+		p.add(name, pick[i])
+	}
+}
+
+// shape is text without numbers and without most modifiers.
+func shape(text string) string {
+	var b strings.Builder
+	for i, t := range tokenize(text) {
+		n, ok := readNumber(t)
+		switch {
+		case ok:
+			b.WriteString(n.prefix)
+		case i < 4 || t[0] != '.':
+			b.WriteString(t)
+		}
+	}
+	return b.String()
+}

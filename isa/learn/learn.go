@@ -1,0 +1,298 @@
+// Package learn finds out an architecture's instruction set by asking nvdisasm: which
+// encoding classes there are, which of their bits are constant, what every other bit
+// prints, and which values are refused together. It knows nothing of any instruction
+// in advance.
+//
+// Learning needs nvdisasm, and a C compiler to be quick. What it returns has been
+// compared with nvdisasm on thousands of random words of every class; a class that
+// could not be explained is returned with its notes, so that nothing is guessed in
+// silence.
+package learn
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sort"
+	"sync"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A Result is what was learned of one class.
+type Result struct {
+	Opcode  uint16 // bits 0–11, and bit 91 as bit 12
+	Class   string
+	Variant *isa.Variant // nil when nothing could be learned
+	Text    string       // of the word that shows most
+	Misses  int          // wrong predictions in the last test
+	Tested  int          // words of the last test
+	Notes   []string
+
+	found []isa.Word // words of other classes met on the way
+}
+
+// String summarises r in one line.
+func (r Result) String() string {
+	return fmt.Sprintf("%04x %-30s %-60s tested %d missed %d %q", r.Opcode, r.Class, r.Text, r.Tested, r.Misses, r.Notes)
+}
+
+// Options say how to learn an architecture.
+type Options struct {
+	Arch     isa.Arch
+	NVDisasm string       // path of the tool
+	Cache    string       // folder for the fork server
+	Seeds    []isa.Word   // words to start from: real code, or words of other architectures
+	Scan     bool         // also try every opcode
+	Tests    int          // random words that each class has to predict; 2000 if 0
+	Workers  int          // nvdisasm processes; 2 if 0
+	Done     func(Result) // called for each class learned, one at a time
+	Base     *isa.Table   // a related architecture whose variants are tried first
+	Known    []Result     // results of an earlier run, not learned again
+}
+
+// Learn learns an architecture. Results are sorted by opcode and class.
+func Learn(opt Options) (results []Result, err error) {
+	if opt.Tests == 0 {
+		opt.Tests = 2000
+	}
+	if opt.Workers == 0 {
+		opt.Workers = 2
+	}
+	var os []*Oracle
+	defer func() {
+		for _, o := range os {
+			o.Close()
+		}
+	}()
+	for i := 0; i < opt.Workers; i++ {
+		o, err := OpenOracle(opt.NVDisasm, opt.Arch, opt.Cache)
+		if err != nil {
+			return nil, err
+		}
+		os = append(os, o)
+	}
+	p := newPool()
+	l := &run{opt: opt, pool: p, known: map[key]Result{}}
+	for _, r := range opt.Known {
+		l.known[key{r.Opcode, r.Class}] = r
+	}
+	if opt.Base != nil {
+		vs := opt.Base.Variants()
+		if err := each(os, func(i int, o *Oracle) {
+			n := len(vs)
+			l.adopt(o, vs[n*i/len(os):n*(i+1)/len(os)], opt.Base)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := each(os, func(i int, o *Oracle) {
+		n := len(opt.Seeds)
+		p.seed(o, opt.Seeds[n*i/len(os):n*(i+1)/len(os)])
+	}); err != nil {
+		return nil, err
+	}
+	if opt.Scan {
+		known := p.opcodes()
+		if err := each(os, func(i int, o *Oracle) {
+			n := 4096 / len(os)
+			p.scan(o, n*i, n*(i+1), fillings, known)
+			if opt.Base == nil {
+				p.scan(o, n*i, n*(i+1), fillings[:2], invert(known))
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := each(os, func(i int, o *Oracle) { l.work(o) }); err != nil {
+		return nil, err
+	}
+	sort.Slice(l.results, func(i, j int) bool {
+		a, b := l.results[i], l.results[j]
+		if a.Opcode != b.Opcode {
+			return a.Opcode < b.Opcode
+		}
+		return a.Class < b.Class
+	})
+	return l.results, nil
+}
+
+// invert returns the opcodes that are not in known.
+func invert(known map[uint16]bool) map[uint16]bool {
+	out := map[uint16]bool{}
+	for op := uint16(0); op < 1<<13; op++ {
+		if !known[op] {
+			out[op] = true
+		}
+	}
+	return out
+}
+
+// each runs f for every oracle at once and turns a lost nvdisasm into an error.
+func each(os []*Oracle, f func(i int, o *Oracle)) error {
+	errs := make([]error, len(os))
+	var wg sync.WaitGroup
+	for i, o := range os {
+		wg.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					lost, ok := r.(oracleError)
+					if !ok {
+						panic(r)
+					}
+					errs[i] = lost.err
+				}
+			}()
+			f(i, o)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A run is the learning of one architecture.
+type run struct {
+	opt   Options
+	pool  *pool
+	known map[key]Result
+
+	mu      sync.Mutex
+	results []Result
+}
+
+// work learns classes until there are no more.
+func (l *run) work(o *Oracle) {
+	for {
+		k, samples, ok := l.pool.next()
+		if !ok {
+			return
+		}
+		l.learnOne(o, k, samples)
+	}
+}
+
+func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
+	defer l.pool.finish()
+	res, have := l.known[k]
+	if !have {
+		res = LearnClass(o, k.name, samples, l.opt.Tests)
+		for i, name := range o.ClassOf(res.found) {
+			l.pool.add(name, res.found[i])
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.results = append(l.results, res)
+	if l.opt.Done != nil && !have {
+		l.opt.Done(res)
+	}
+}
+
+// LearnClass learns the encoding class called name, of which samples are words.
+func LearnClass(o *Oracle, name string, samples []isa.Word, tests int) Result {
+	h := fnv.New64a()
+	fmt.Fprint(h, name)
+	c := &class{o: o, name: name, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
+	res := Result{Class: name, Opcode: opcodeOf(samples[0])}
+	res.Variant, res.Misses, res.Tested = c.learn(samples, tests)
+	res.Text, res.found, res.Notes = c.text, c.found, c.notes
+	return res
+}
+
+// rounds bounds how often a class is refined.
+const rounds = 14
+
+func (c *class) learn(samples []isa.Word, tests int) (*isa.Variant, int, int) {
+	if !c.enrich(samples) {
+		c.note("no accepted sample")
+		return nil, 0, 0
+	}
+	c.survey()
+	c.learnControl()
+	if err := c.solveAll(); err != nil {
+		c.note("%v", err)
+		return nil, 0, 0
+	}
+	v := c.variant()
+	for round := 0; ; round++ {
+		n := min(tests, 150<<round)
+		misses := c.predict(v, c.random(v, n), 6)
+		if len(misses) == 0 && n >= tests {
+			return v, 0, n
+		}
+		if round >= rounds {
+			for _, m := range misses {
+				c.note("%s prints %q, predicted %q (%v)", m.w, m.ans.Text, m.pred, m.in.Status)
+			}
+			return v, len(misses), n
+		}
+		if len(misses) == 0 {
+			continue
+		}
+		for _, m := range misses[:min(3, len(misses))] {
+			if err := c.learnFrom(v, m); err != nil {
+				c.note("%v", err)
+			}
+		}
+		if err := c.solve(); err != nil {
+			c.note("%v", err)
+			return v, len(misses), n
+		}
+		v = c.variant()
+	}
+}
+
+// solveAll learns operands, specials and pairs, and then the regions.
+func (c *class) solveAll() error {
+	fs := c.flips(c.free.Not())
+	c.fitOperands(fs)
+	for _, f := range fs {
+		for i, a := range c.atoms {
+			if a.bit != f.bit {
+				continue
+			}
+			switch {
+			case f.ans.OK && f.ans.Text != "":
+				c.addHunks(f.hs, i)
+			default:
+				c.needLegality(i)
+			}
+		}
+	}
+	c.findSpecials()
+	for i, a := range c.atoms {
+		if a.bit < 0 && !c.ask([]isa.Word{c.with(i)})[0].OK {
+			c.needLegality(i)
+		}
+	}
+	c.findPairs()
+	return c.solve()
+}
+
+// learnControl finds the guard's register file, the legal reuse flags, and the batch
+// numbers of the class.
+func (c *class) learnControl() {
+	a := c.ask([]isa.Word{guardField.MustSet(c.base, 0)})[0]
+	switch {
+	case len(a.Text) > 4 && a.Text[:4] == "@UP0":
+		c.guard = isa.GuardUP
+	case len(a.Text) > 3 && a.Text[:3] == "@P0":
+		c.guard = isa.GuardP
+	default:
+		c.guard = isa.GuardNone
+	}
+	for i, b := range []int{122, 123, 124} {
+		if c.free.Bit(b) == 1 {
+			c.sched |= 1 << i
+		}
+	}
+	w := schedField.MustSet(c.base.AndNot(reuseMask), 2)
+	if !c.ask([]isa.Word{isa.Bits(122, 124).MustSet(w, 3)})[0].OK {
+		c.sched |= isa.SchedUniform
+	}
+}

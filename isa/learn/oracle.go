@@ -1,0 +1,382 @@
+package learn
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+//go:embed preload/forkserver.c
+var forkserverSource []byte
+
+// An Answer is what nvdisasm says of one word.
+type Answer struct {
+	Text string // bare text, right-trimmed; empty when refused or silent
+	PC   uint64 // the address the text was printed for, in bytes
+	OK   bool   // accepted
+	// Class, Table and Value are set when nvdisasm refuses an undefined value: the
+	// encoding class of the word, the table, and the value it does not have.
+	Class, Table string
+	Value        uint64
+}
+
+// Silent reports whether the word was accepted without any text.
+func (a Answer) Silent() bool { return a.OK && a.Text == "" }
+
+// An Oracle is an nvdisasm that answers questions about raw words of one
+// architecture. It is not safe for concurrent use.
+type Oracle struct {
+	Arch      isa.Arch
+	Questions int // processes forked or started
+	Words     int // words sent
+
+	tool    string
+	dir     string
+	cmd     *exec.Cmd
+	request *os.File
+	status  *bufio.Reader
+}
+
+// nop is `NOP` with a legal schedule on every architecture.
+var nop = isa.Word{Lo: 0x7918, Hi: 0x000fc00000000000}
+
+// OpenOracle starts nvdisasm for arch. The fork server is compiled with cc into
+// cache; without a compiler every question starts a process of its own.
+func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (*Oracle, error) {
+	tool, err := exec.LookPath(nvdisasm)
+	if err != nil {
+		return nil, fmt.Errorf("nvdisasm: %w", err)
+	}
+	dir, err := os.MkdirTemp(scratch(), "cupatch-oracle-")
+	if err != nil {
+		return nil, err
+	}
+	o := &Oracle{Arch: arch, tool: tool, dir: dir}
+	preload, err := buildPreload(cache)
+	if err == nil {
+		err = o.start(preload)
+	}
+	if err != nil && !errors.Is(err, errNoServer) {
+		o.Close()
+		return nil, err
+	}
+	if a := o.ask([]isa.Word{nop}); !a[0].OK {
+		o.Close()
+		return nil, fmt.Errorf("%s does not disassemble a NOP for %s", tool, arch)
+	}
+	return o, nil
+}
+
+// errNoServer says that questions have to be asked without the fork server.
+var errNoServer = errors.New("no fork server")
+
+// scratch is a folder in memory where there is one.
+func scratch() string {
+	if st, err := os.Stat("/dev/shm"); err == nil && st.IsDir() {
+		return "/dev/shm"
+	}
+	return ""
+}
+
+// buildPreload compiles the fork server once per source text and returns its path.
+func buildPreload(cache string) (string, error) {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	lib := filepath.Join(cache, fmt.Sprintf("forkserver-%x.so", sha256.Sum256(forkserverSource))[:len("forkserver-")+16]+".so")
+	if _, err := os.Stat(lib); err == nil {
+		return lib, nil
+	}
+	tmp, err := os.MkdirTemp(cache, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	src, out := filepath.Join(tmp, "forkserver.c"), filepath.Join(tmp, "forkserver.so")
+	if err := os.WriteFile(src, forkserverSource, 0o644); err != nil {
+		return "", err
+	}
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	if msg, err := exec.Command(cc, "-O2", "-shared", "-fPIC", "-o", out, src, "-ldl").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s: %v %s", errNoServer, cc, err, msg)
+	}
+	return lib, os.Rename(out, lib)
+}
+
+func (o *Oracle) start(preload string) error {
+	seed := filepath.Join(o.dir, "seed")
+	if err := os.WriteFile(seed, pack([]isa.Word{nop}), 0o600); err != nil {
+		return err
+	}
+	reqR, reqW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	stR, stW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	// Descriptors 198 and 199 of the child: ExtraFiles starts at 3.
+	extra := make([]*os.File, 197)
+	extra[195], extra[196] = reqR, stW
+	o.cmd = exec.Command(o.tool, "-b", o.smName(), "-ndf", seed)
+	o.cmd.Env = append(os.Environ(), "LD_PRELOAD="+preload, "CUPATCH_INPUT="+seed)
+	o.cmd.ExtraFiles = extra
+	err = o.cmd.Start()
+	reqR.Close()
+	stW.Close()
+	if err != nil {
+		return err
+	}
+	o.request, o.status = reqW, bufio.NewReader(stR)
+	return nil
+}
+
+func (o *Oracle) smName() string { return fmt.Sprintf("SM%d%s", o.Arch.SM, o.Arch.Suffix) }
+
+// Close ends nvdisasm and removes its files.
+func (o *Oracle) Close() {
+	if o.cmd != nil {
+		o.request.Close()
+		o.cmd.Process.Kill()
+		o.cmd.Wait()
+	}
+	os.RemoveAll(o.dir)
+}
+
+func pack(words []isa.Word) []byte {
+	b := make([]byte, isa.WordSize*len(words))
+	for i, w := range words {
+		w.Store(b[isa.WordSize*i:])
+	}
+	return b
+}
+
+// raw disassembles words and returns everything nvdisasm printed.
+func (o *Oracle) raw(words []isa.Word) (string, error) {
+	o.Questions++
+	o.Words += len(words)
+	in, out := filepath.Join(o.dir, "in"), filepath.Join(o.dir, "out")
+	if err := os.WriteFile(in, pack(words), 0o600); err != nil {
+		return "", err
+	}
+	if o.cmd == nil {
+		text, _ := exec.Command(o.tool, "-b", o.smName(), "-ndf", in).CombinedOutput()
+		return string(text), nil
+	}
+	if _, err := fmt.Fprintf(o.request, "%s\t%s\n", in, out); err != nil {
+		return "", err
+	}
+	if _, err := o.status.ReadString('\n'); err != nil {
+		return "", fmt.Errorf("nvdisasm stopped answering: %w", err)
+	}
+	text, err := os.ReadFile(out)
+	return string(text), err
+}
+
+var (
+	rxLine    = regexp.MustCompile(`^\s*/\*([0-9a-f]{4,})\*/\s*(.*?)\s*;?\s*$`)
+	rxAddress = regexp.MustCompile(`at address 0x([0-9a-f]+)`)
+	rxUndef   = regexp.MustCompile(`Opclass '([^']+)', undefined value 0x([0-9a-f]+) for table '([^']+)'`)
+)
+
+// Ask returns an answer for each word. A word that is accepted costs microseconds, a
+// refused one a fork (some 10 ms), so the words after a refusal are walked first and
+// all accepted ones are asked for once, at the end. It panics with an
+// [oracleError] when nvdisasm is gone; Learn turns that into an error.
+func (o *Oracle) Ask(words []isa.Word) []Answer {
+	const batch = 60000
+	out := make([]Answer, 0, len(words))
+	for len(words) > batch {
+		out = append(out, o.ask(words[:batch])...)
+		words = words[batch:]
+	}
+	return append(out, o.ask(words)...)
+}
+
+type oracleError struct{ err error }
+
+func (o *Oracle) ask(words []isa.Word) []Answer {
+	out := make([]Answer, len(words))
+	var good []int
+	for i, w := range words {
+		if !w.IsZero() {
+			good = append(good, i)
+		}
+	}
+	for len(good) > 0 {
+		bad, ok := o.try(words, good, out)
+		if ok {
+			return out
+		}
+		good = remove(good, bad)
+	}
+	return out
+}
+
+func remove(s []int, drop map[int]bool) []int {
+	kept := s[:0]
+	for _, i := range s {
+		if !drop[i] {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
+// try asks for the words at idx. When nvdisasm accepts them all it fills out and
+// returns true; otherwise it finds all refused ones, records why, and returns them.
+func (o *Oracle) try(words []isa.Word, idx []int, out []Answer) (map[int]bool, bool) {
+	bad := map[int]bool{}
+	for start := 0; start < len(idx); {
+		part := make([]isa.Word, 0, len(idx)-start)
+		for _, i := range idx[start:] {
+			part = append(part, words[i])
+		}
+		text, err := o.raw(part)
+		if err != nil {
+			panic(oracleError{err})
+		}
+		m := rxAddress.FindStringSubmatch(text)
+		if m == nil && !strings.Contains(text, "nvdisasm error") && !strings.Contains(text, "nvdisasm fatal") {
+			if start == 0 {
+				fill(text, idx, out)
+				return nil, true
+			}
+			return bad, false
+		}
+		k := 0
+		if m != nil {
+			addr, _ := strconv.ParseUint(m[1], 16, 64)
+			k = int(addr / isa.WordSize)
+		} else if len(part) > 1 {
+			k = o.bisect(part)
+		}
+		if k >= len(part) {
+			panic(oracleError{fmt.Errorf("nvdisasm names address %#x in %d words: %s", 16*k, len(part), text)})
+		}
+		i := idx[start+k]
+		bad[i] = true
+		if u := rxUndef.FindStringSubmatch(text); u != nil {
+			v, _ := strconv.ParseUint(u[2], 16, 64)
+			out[i] = Answer{Class: u[1], Table: u[3], Value: v}
+		}
+		start += k + 1
+	}
+	return bad, false
+}
+
+// bisect finds the first refused word of a list when nvdisasm names no address.
+func (o *Oracle) bisect(words []isa.Word) int {
+	lo, hi := 0, len(words) // words[:lo] are accepted, words[:hi] are not
+	for lo+1 < hi {
+		mid := (lo + hi) / 2
+		text, err := o.raw(words[:mid])
+		if err != nil {
+			panic(oracleError{err})
+		}
+		if strings.Contains(text, "nvdisasm error") || strings.Contains(text, "nvdisasm fatal") {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return lo
+}
+
+// fill matches the printed lines with the words by address, so that a word without
+// text leaves a silent answer.
+func fill(text string, idx []int, out []Answer) {
+	for n, i := range idx {
+		out[i] = Answer{OK: true, PC: uint64(n) * isa.WordSize}
+	}
+	for _, l := range strings.Split(text, "\n") {
+		m := rxLine.FindStringSubmatch(l)
+		if m == nil {
+			continue
+		}
+		addr, _ := strconv.ParseUint(m[1], 16, 64)
+		if n := int(addr / isa.WordSize); n < len(idx) {
+			out[idx[n]].Text = Normalize(m[2])
+		}
+	}
+}
+
+// Normalize makes texts comparable: where ???N stands as an operand, nvdisasm's
+// padding depends on what it printed before, so runs of spaces count as one.
+func Normalize(text string) string {
+	if !strings.Contains(text, "???") {
+		return text
+	}
+	for strings.Contains(text, "  ") {
+		text = strings.ReplaceAll(text, "  ", " ")
+	}
+	return text
+}
+
+// ClassOf returns nvdisasm's name of each word's encoding class, or "" for a word
+// that has none. It asks with a schedule value that no class has.
+func (o *Oracle) ClassOf(words []isa.Word) []string {
+	odd := make([]isa.Word, len(words))
+	for i, w := range words {
+		odd[i] = schedField.MustSet(quieten(w).AndNot(reuseMask), 0x10)
+	}
+	out := make([]string, 0, len(words))
+	// Every word is refused, and each refusal sends the rest of its batch again.
+	for len(odd) > 0 {
+		n := min(len(odd), 64)
+		for _, a := range o.ask(odd[:n]) {
+			out = append(out, a.Class)
+		}
+		odd = odd[n:]
+	}
+	return out
+}
+
+// askRelative is Ask for words whose text may depend on their address: it asks for each
+// at two addresses, and rewrites the number that moves with the address to what it would
+// be at address 0.
+func (o *Oracle) askRelative(words []isa.Word) []Answer {
+	first := o.Ask(words)
+	second := o.Ask(append([]isa.Word{nop}, words...))[1:]
+	for i := range first {
+		if first[i].OK {
+			first[i].Text = atZero(first[i], second[i])
+			first[i].PC = 0
+		}
+	}
+	return first
+}
+
+func atZero(a, b Answer) string {
+	x, y := tokenize(a.Text), tokenize(b.Text)
+	if len(x) != len(y) {
+		return a.Text
+	}
+	for i := range x {
+		m, ok1 := readNumber(x[i])
+		n, ok2 := readNumber(y[i])
+		if x[i] == y[i] || !ok1 || !ok2 || m.prefix != "0x" || n.value-m.value != int64(b.PC-a.PC) {
+			continue
+		}
+		v := m.value - int64(a.PC)
+		x[i] = fmt.Sprintf("0x%x", v)
+		if v < 0 {
+			x[i] = fmt.Sprintf("-0x%x", -v)
+		}
+	}
+	return strings.Join(x, "")
+}

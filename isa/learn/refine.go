@@ -1,0 +1,298 @@
+package learn
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A miss is a word whose text was predicted wrongly.
+type miss struct {
+	w    isa.Word
+	ans  Answer
+	pred string
+	in   isa.Inst
+}
+
+// predict compares the variant with nvdisasm on words and returns the misses. Words
+// that turn out to belong to another class are handed on, not counted.
+func (c *class) predict(v *isa.Variant, ws []isa.Word, limit int) []miss {
+	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
+	var out []miss
+	for i, a := range c.ask(ws) {
+		m, wrong := compare(t, ws[i], a)
+		if !wrong {
+			continue
+		}
+		if len(out) >= limit {
+			break
+		}
+		if !a.OK && a.Class != "" && a.Class != c.name {
+			c.found = append(c.found, ws[i])
+			continue
+		}
+		if name := c.o.ClassOf(ws[i : i+1])[0]; name != c.name {
+			if name != "" {
+				c.found = append(c.found, ws[i])
+			}
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// compare decodes w and reports whether the answer is another.
+func compare(t *isa.Table, w isa.Word, a Answer) (miss, bool) {
+	in := t.Decode(w)
+	m := miss{w: w, ans: a, in: in}
+	switch {
+	case in.Status == isa.StatusUnknown:
+		return m, true
+	case in.Status == isa.StatusIllegal || in.BadSched:
+		return m, a.OK
+	case in.Status == isa.StatusSilent:
+		return m, !a.Silent()
+	}
+	m.pred = Normalize(t.Text(in, a.PC))
+	return m, !a.OK || m.pred != a.Text
+}
+
+// random returns n words of the class: a part with few atoms changed, a part with many,
+// operands ordinary or special, ignored bits and control codes at random.
+func (c *class) random(v *isa.Variant, n int) []isa.Word {
+	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
+	var ws []isa.Word
+	illegal := 0
+	for try := 0; len(ws) < n && try < 20*n; try++ {
+		w := c.randomWord(v)
+		in := t.Decode(w)
+		if in.Status == isa.StatusIllegal {
+			// Refused words are dear: ask for a few.
+			if illegal > n/20 || illegal > 15 {
+				continue
+			}
+			illegal++
+		}
+		ws = append(ws, w)
+	}
+	return ws
+}
+
+func (c *class) randomWord(v *isa.Variant) isa.Word {
+	p := []float64{0.03, 0.1, 0.25, 0.5}[c.rng.IntN(4)]
+	w := c.base
+	for _, b := range bitsOfWord(c.free) {
+		if c.rng.Float64() < p && (b < 105) {
+			w = w.Xor(isa.BitWord(b))
+		}
+	}
+	for _, op := range c.operands {
+		n := len(op.bits)
+		ones := ^uint64(0) >> (64 - n)
+		switch c.rng.IntN(10) {
+		case 0:
+			w = op.field.MustSet(w, ones)
+		case 1:
+			w = op.field.MustSet(w, 0)
+		case 2:
+			w = op.field.MustSet(w, 1<<c.rng.IntN(n))
+		case 3:
+			w = op.field.MustSet(w, uint64(c.rng.IntN(4))&ones)
+		case 4, 5:
+			w = op.field.MustSet(w, c.rng.Uint64()&ones)
+		case 6, 7, 8:
+			w = op.field.MustSet(w, c.good(n, map[uint64]bool{}, false))
+		}
+	}
+	w = randomControl(c.rng.Uint64(), w, v.Sched)
+	return w.AndNot(v.Mask).Or(v.Value)
+}
+
+// randomControl sets legal control bits and a guard taken from r.
+func randomControl(r uint64, w isa.Word, s isa.Sched) isa.Word {
+	ctl := isa.Control{Stall: uint8(r&7) + 1, WBar: uint8(r >> 3 & 7), RBar: uint8(r >> 6 & 7), Wait: uint8(r >> 9 & 63), Yield: r>>15&1 == 1}
+	w = ctl.Set(w.AndNot(controlMask))
+	if !ctl.Yield {
+		w = isa.Bits(122, 124).MustSet(w, r>>16&uint64(s&7))
+	}
+	guard := r >> 20 & 31
+	if guard > 15 {
+		guard = 7
+	}
+	return guardField.MustSet(w, guard)
+}
+
+func bitsOfWord(m isa.Word) []int {
+	var bs []int
+	for b := 0; b < 128; b++ {
+		if m.Bit(b) == 1 {
+			bs = append(bs, b)
+		}
+	}
+	return bs
+}
+
+// A unit is what shrinking resets at a time.
+type unit struct {
+	mask isa.Word
+	op   *operand // nil for a bit
+	bit  int
+}
+
+func (c *class) units(w isa.Word) []unit {
+	var us []unit
+	rest := c.free.AndNot(controlMask.AndNot(reuseMask))
+	for _, op := range c.operands {
+		us = append(us, unit{mask: op.field.Mask(), op: op})
+		rest = rest.AndNot(op.field.Mask())
+	}
+	for _, b := range bitsOfWord(rest) {
+		us = append(us, unit{mask: isa.BitWord(b), bit: b})
+	}
+	return slices.DeleteFunc(us, func(u unit) bool { return w.Xor(c.base).And(u.mask).IsZero() })
+}
+
+// shrink resets as much of a missed word to the base as it can while the prediction
+// stays wrong, and returns what is left.
+func (c *class) shrink(v *isa.Variant, m miss) (miss, []unit) {
+	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
+	w := quieten(m.w)
+	if w.Bit(109) == 1 && m.w.Bit(109) == 0 {
+		w = w.AndNot(reuseMask).Or(c.base.And(reuseMask))
+	}
+	check := func(w isa.Word) (miss, bool) {
+		a := c.ask([]isa.Word{w})[0]
+		if !a.OK && a.Class != c.name {
+			return miss{}, false
+		}
+		return compare(t, w, a)
+	}
+	if now, wrong := check(w); wrong {
+		m = now
+	} else {
+		return m, nil // the control code or guard is at fault
+	}
+	for size := len(c.units(m.w)); size >= 1; size /= 2 {
+		us := c.units(m.w)
+		c.rng.Shuffle(len(us), func(i, j int) { us[i], us[j] = us[j], us[i] })
+		for i := 0; i < len(us); i += size {
+			w := m.w
+			for _, u := range us[i:min(i+size, len(us))] {
+				w = w.AndNot(u.mask).Or(c.base.And(u.mask))
+			}
+			if now, wrong := check(w); wrong && w != c.base {
+				m = now
+			}
+		}
+	}
+	return m, c.units(m.w)
+}
+
+// learnFrom makes the regions that a miss shows to be wrong depend on what the miss
+// consists of.
+func (c *class) learnFrom(v *isa.Variant, m miss) error {
+	m, us := c.shrink(v, m)
+	if us == nil {
+		return fmt.Errorf("%s: the control code decides: %q", m.w, m.ans.Text)
+	}
+	var deps []int
+	for _, u := range us {
+		switch {
+		case u.op == nil:
+			deps = append(deps, c.addBit(u.bit))
+		default:
+			deps = append(deps, c.testFor(u.op, m.w)...)
+		}
+	}
+	switch {
+	case !m.ans.OK, m.ans.Text == "", m.in.Status == isa.StatusIllegal, m.in.Status == isa.StatusSilent:
+		c.needLegality(deps...)
+		if m.in.Status != isa.StatusKnown && m.ans.OK {
+			c.blame(m, deps)
+		}
+		return nil
+	}
+	on := c.applied(m.w)
+	h := map[*region]hold{}
+	for _, r := range c.regions {
+		h[r] = hold{text: c.predicted(r, m.w, m.ans.PC), known: r.known}
+	}
+	toks := tokenize(m.ans.Text)
+	cut, cost := c.align(toks, h)
+	if cost >= impossible {
+		c.addHunks(diff(c.toks, toks), union(on, deps)...)
+		return nil
+	}
+	for r, p := range cut {
+		if got := join(toks[p[0]:p[1]]); !sameText(got, h[r].text) {
+			r.known[got] = true
+			c.addSpan(r.lo, r.hi, deps...)
+		}
+	}
+	return nil
+}
+
+// blame makes every region that wrongly says "refused" or "silent" depend on deps.
+func (c *class) blame(m miss, deps []int) {
+	for _, r := range c.regions {
+		if len(r.piece.Table) > 0 && r.piece.Table[pieceIndex(&r.piece, m.w)] >= isa.PieceSilent {
+			c.addSpan(r.lo, r.hi, deps...)
+		}
+	}
+}
+
+// predicted is what region r is thought to print in w.
+func (c *class) predicted(r *region, w isa.Word, pc uint64) string {
+	n := uint16(0)
+	if len(r.piece.Table) > 0 {
+		n = r.piece.Table[pieceIndex(&r.piece, w)]
+	}
+	if int(n) >= len(r.piece.Alts) {
+		return ""
+	}
+	return render(r.piece.Alts[n], w, pc)
+}
+
+// applied lists the atoms that differ from the base in w.
+func (c *class) applied(w isa.Word) []int {
+	var on []int
+	for i, a := range c.atoms {
+		if a.bit >= 0 && w.Bit(a.bit) != c.base.Bit(a.bit) || a.bit < 0 && a.test.Outcome(w) == 1 {
+			on = append(on, i)
+		}
+	}
+	return on
+}
+
+// testFor returns the atoms that tell apart the value of op in w.
+func (c *class) testFor(op *operand, w isa.Word) []int {
+	v := op.field.Get(w)
+	for i, a := range c.atoms {
+		if a.bit < 0 && a.field.String() == op.field.String() && a.test.Outcome(w) == 1 {
+			return []int{i}
+		}
+	}
+	tests := 0
+	for _, a := range c.atoms {
+		if a.bit < 0 && a.field.String() == op.field.String() {
+			tests++
+		}
+	}
+	n := len(op.bits)
+	switch {
+	case n > 8 && v>>(n-1) == 1 && v != 1<<(n-1) && !isPow2(^v&(1<<n-1)) && v != 1<<n-1:
+		return []int{c.addTest(isa.Test{Field: op.field, Kind: isa.TestNeg}, c.good(n, map[uint64]bool{}, false)|1<<(n-1))}
+	case n > 8 && isPow2(v) && v != 1 && v != 1<<16 && v != 1<<(n-1):
+		return []int{c.addTest(isa.Test{Field: op.field, Kind: isa.TestPow2}, 32)}
+	case n <= 8 && tests >= 6:
+		c.tabulate(op, "many special values")
+		var out []int
+		for _, b := range op.bits {
+			out = append(out, c.addBit(b))
+		}
+		return out
+	}
+	return []int{c.addTest(isa.Test{Field: op.field, Kind: isa.TestEq, Arg: v}, v)}
+}
