@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -32,20 +31,7 @@ func reference(cubin *elfx.Cubin, arch string, sum [32]byte) (listing, error) {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return nil, err
-	}
-	part, err := os.CreateTemp(filepath.Dir(file), "part")
-	if err != nil {
-		return nil, err
-	}
-	if err := part.Close(); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(part.Name(), pack(ref), 0o644); err != nil {
-		return nil, err
-	}
-	return ref, os.Rename(part.Name(), file)
+	return ref, store(file, ref.String())
 }
 
 // covers reports whether the listing has a text for each instruction of a cubin.
@@ -102,22 +88,19 @@ func fromNvdisasm(cubin *elfx.Cubin, arch string) (listing, error) {
 	return ref, nil
 }
 
-// pack writes a listing as text, packed: a line "=NAME" for each kernel, then its texts.
-func pack(l listing) []byte {
-	var b bytes.Buffer
+// String returns the listing as text: a line "=NAME" for each kernel, then its texts.
+func (l listing) String() string {
+	var b strings.Builder
 	for name, texts := range l {
 		b.WriteString("=" + name + "\n")
 		for _, t := range texts {
 			b.WriteString(t + "\n")
 		}
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		panic(err) // the options are constant
-	}
-	return enc.EncodeAll(b.Bytes(), nil)
+	return b.String()
 }
 
+// unpack reads what store wrote of a listing.
 func unpack(packed []byte) (listing, error) {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
