@@ -83,7 +83,7 @@ func hostFile(tb testing.TB) []byte {
 
 // archiveFile is an ar archive with two objects and a text file.
 func archiveFile(tb testing.TB) []byte {
-	obj := makeELF(etRel, madeSection{".nv_fatbin", shfAlloc, 0, mustRead(tb, "fatbin/zstd.fatbin")})
+	obj := makeELF(etRel, madeSection{".nv_fatbin", shfAlloc, 0, mustRead(tb, "fatbin/lz4.fatbin")})
 	long := "an_object_with_a_long_name.o/\n"
 	out := append([]byte(nil), arMagic...)
 	add := func(name string, data []byte) {

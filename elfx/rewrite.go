@@ -1,8 +1,12 @@
 package elfx
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // RewriteOptions control [File.Rewrite].
@@ -116,6 +120,11 @@ func whyGrow(tight []*payload) string {
 // payloads prepares the new payloads in the order of the file. Parts of a
 // concatenation become one payload of the whole.
 func (f *File) payloads(changes map[*Entry][]byte) ([]*payload, error) {
+	for e := range changes {
+		if e.Number < 1 || e.Number > len(f.entries) || f.entries[e.Number-1] != e {
+			return nil, fmt.Errorf("%s: entry #%d is of another file", f.Name, e.Number)
+		}
+	}
 	blobs := make(map[*Entry][]byte)
 	var order []*Entry
 	whole := make(map[*Entry][]byte)
@@ -146,26 +155,41 @@ func (f *File) payloads(changes map[*Entry][]byte) ([]*payload, error) {
 		}
 		copy(blob[e.inner:], data)
 	}
-	if n := len(order) + len(changes); n > 0 && len(order) == 0 {
-		return nil, fmt.Errorf("%s: the changes are of entries of another file", f.Name)
-	}
+	return packAll(order, whole)
+}
+
+// packAll compresses the new payloads, several at a time.
+func packAll(order []*Entry, whole map[*Entry][]byte) ([]*payload, error) {
 	out := make([]*payload, len(order))
-	for i, e := range order {
-		data, err := pack(e.Compression, whole[e])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.place(), err)
-		}
-		p := &payload{entry: e, data: data, size: int64(len(whole[e])), padded: alignUp(int64(len(data)), 8)}
-		p.fits = int64(len(data)) <= e.PayloadSize
-		if p.fits {
-			p.padded = e.PayloadSize
-		}
-		if e.Container.Kind == ContainerCubin && int64(len(data)) != e.Size {
-			p.fits, p.padded = false, int64(len(data))
-		}
-		out[i] = p
+	errs := make([]error, len(order))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(order)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(order)); i = next.Add(1) - 1 {
+				out[i], errs[i] = newPayload(order[i], whole[order[i]])
+			}
+		})
 	}
-	return out, nil
+	wg.Wait()
+	return out, errors.Join(errs...)
+}
+
+// newPayload compresses the new content of an entry.
+func newPayload(e *Entry, content []byte) (*payload, error) {
+	data, err := pack(e.Compression, content, e.PayloadSize)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.place(), err)
+	}
+	p := &payload{entry: e, data: data, size: int64(len(content)), padded: alignUp(int64(len(data)), 8)}
+	p.fits = int64(len(data)) <= e.PayloadSize
+	if p.fits {
+		p.padded = e.PayloadSize
+	}
+	if e.Container.Kind == ContainerCubin && int64(len(data)) != e.Size {
+		p.fits, p.padded = false, int64(len(data))
+	}
+	return p, nil
 }
 
 // splice puts a payload that fits into its place.

@@ -1,0 +1,208 @@
+package elfx
+
+import (
+	"bytes"
+	"errors"
+	"math/rand"
+	"strings"
+	"testing"
+)
+
+// noise returns the cubin with some of its code replaced by random bytes, which no
+// compressor makes small.
+func noise(t testing.TB, data []byte, words int, seed int64) []byte {
+	t.Helper()
+	rng := rand.New(rand.NewSource(seed))
+	out := bytes.Clone(data)
+	for _, k := range parse(t, data).Kernels() {
+		for range words {
+			at := k.Offset + 16*rng.Int63n(k.Size/16)
+			rng.Read(out[at : at+16])
+		}
+	}
+	return out
+}
+
+// rewrite changes entries and opens the result. Every other entry must be as before.
+func rewrite(t testing.TB, f *File, changes map[*Entry][]byte) (*File, *RewriteReport) {
+	t.Helper()
+	out, rep, err := f.Rewrite(changes, RewriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf bytes.Buffer
+	if n, err := out.WriteTo(&buf); err != nil || n != out.Size() || !bytes.Equal(buf.Bytes(), out.Bytes()) {
+		t.Fatalf("WriteTo: %d bytes of %d, %v", n, out.Size(), err)
+	}
+	g := open(t, f.Name, buf.Bytes())
+	if len(g.Entries()) != len(f.Entries()) {
+		t.Fatalf("%d entries, %d before", len(g.Entries()), len(f.Entries()))
+	}
+	for i, e := range f.Entries() {
+		if e.Kind == KindConcat {
+			continue
+		}
+		want, ok := changes[e]
+		if !ok {
+			var err error
+			if want, err = e.Data(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := g.Entries()[i].Data()
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("entry #%d: %d bytes, want %d; %v", e.Number, len(got), len(want), err)
+		}
+	}
+	for m := range g.All() {
+		for _, r := range m.Regions {
+			if a := r.Account(); a.Total() != r.Size || a.Damaged != 0 || r.Dedicated && a.Other != 0 {
+				t.Errorf("section %q of %d bytes: %+v", r.Name, r.Size, a)
+			}
+		}
+	}
+	return g, rep
+}
+
+func entryBytes(t testing.TB, e *Entry) []byte {
+	t.Helper()
+	b, err := e.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Stored entries change in place and nothing else does.
+func TestRewriteStored(t *testing.T) {
+	for _, data := range [][]byte{
+		mustRead(t, "fatbin/stored.fatbin"), mustRead(t, "cubin/new/sm_80/gemm.cubin"), hostFile(t),
+	} {
+		f := open(t, "f", data)
+		for _, e := range f.Entries() {
+			if !e.Stored() || e.Kind != KindELF {
+				continue
+			}
+			now := noise(t, entryBytes(t, e), 3, 1)
+			g, rep := rewrite(t, f, map[*Entry][]byte{e: now})
+			if rep.Changes[0].How != InPlace || rep.NewSize != rep.OldSize || len(rep.Why) != 0 {
+				t.Errorf("#%d: %+v", e.Number, rep)
+			}
+			want := bytes.Clone(data)
+			copy(want[e.FileOffset(0):], now)
+			if !bytes.Equal(g.Data(), want) {
+				t.Errorf("#%d: more changed than the entry", e.Number)
+			}
+		}
+	}
+}
+
+// A change that still fits keeps the size of the file and the place of everything.
+func TestRewriteRecompressed(t *testing.T) {
+	for _, file := range []string{"lz4", "pair_lz4", "debug"} {
+		f := open(t, file, mustRead(t, "fatbin/"+file+".fatbin"))
+		e := f.Entries()[0]
+		now := bytes.Clone(entryBytes(t, e))
+		now[parse(t, now).Kernels()[0].Offset+5] ^= 1
+		g, rep := rewrite(t, f, map[*Entry][]byte{e: now})
+		if rep.Changes[0].How != Recompressed || rep.NewSize != rep.OldSize {
+			t.Errorf("%s: %s, %d bytes instead of %d", file, rep.Changes[0].How, rep.NewSize, rep.OldSize)
+		}
+		end := e.PayloadOffset + e.PayloadSize
+		if !bytes.Equal(g.Data()[:e.Offset], f.Data()[:e.Offset]) || !bytes.Equal(g.Data()[end:], f.Data()[end:]) {
+			t.Errorf("%s: bytes outside the entry changed", file)
+		}
+		if x := g.Entries()[0]; x.StoredSize != rep.Changes[0].New || x.Size != int64(len(now)) {
+			t.Errorf("%s: header says %d of %d bytes", file, x.StoredSize, x.Size)
+		}
+	}
+}
+
+// What does not fit makes a .fatbin grow; a grown one can grow again.
+func TestRewriteGrowsFatbin(t *testing.T) {
+	for _, file := range []string{"lz4", "zstd", "zstd_size", "concat", "relocatable"} {
+		f := open(t, file, mustRead(t, "fatbin/"+file+".fatbin"))
+		for round := range 2 {
+			changes := map[*Entry][]byte{}
+			for _, e := range f.Entries() {
+				if e.Kind == KindELF {
+					changes[e] = noise(t, entryBytes(t, e), 30, int64(round))
+				}
+			}
+			_, _, err := f.Rewrite(changes, RewriteOptions{NoGrow: true})
+			if !errors.Is(err, ErrGrow) || !strings.Contains(err.Error(), "its place has") {
+				t.Errorf("%s: growth that is not allowed: %v", file, err)
+			}
+			g, rep := rewrite(t, f, changes)
+			if rep.NewSize <= rep.OldSize || rep.Changes[0].How != Moved || len(rep.Why) == 0 {
+				t.Errorf("%s: %+v", file, rep)
+			}
+			f = g
+		}
+	}
+}
+
+func TestRewriteConcatPart(t *testing.T) {
+	f := open(t, "concat", mustRead(t, "fatbin/concat.fatbin"))
+	e := f.Entries()[2]
+	now := bytes.Clone(entryBytes(t, e))
+	now[parse(t, now).Kernels()[0].Offset] ^= 1
+	rewrite(t, f, map[*Entry][]byte{e: now})
+	_, _, err := f.Rewrite(map[*Entry][]byte{e: now[:100]}, RewriteOptions{})
+	if !errors.Is(err, ErrUnsupported) {
+		t.Errorf("another size inside a concatenation: %v", err)
+	}
+}
+
+// Objects and archives cannot grow, and the error says what to do.
+func TestRewriteObject(t *testing.T) {
+	obj := makeELF(etRel, madeSection{".nv_fatbin", shfAlloc, 0, mustRead(t, "fatbin/lz4.fatbin")})
+	for name, data := range map[string][]byte{"a.o": obj, "lib.a": archiveFile(t)} {
+		f := open(t, name, data)
+		e := f.Entries()[len(f.Entries())-4]
+		small := bytes.Clone(entryBytes(t, e))
+		small[parse(t, small).Kernels()[0].Offset+5] ^= 1
+		rewrite(t, f, map[*Entry][]byte{e: small})
+		_, _, err := f.Rewrite(map[*Entry][]byte{e: noise(t, small, 50, 1)}, RewriteOptions{})
+		var hint interface{ Hint() string }
+		if !errors.Is(err, ErrGrow) || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "link it") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRewriteForeignEntry(t *testing.T) {
+	a, b := open(t, "a", mustRead(t, "fatbin/lz4.fatbin")), open(t, "b", mustRead(t, "fatbin/lz4.fatbin"))
+	if _, _, err := a.Rewrite(map[*Entry][]byte{b.Entries()[0]: nil}, RewriteOptions{}); err == nil {
+		t.Error("an entry of another file was accepted")
+	}
+}
+
+func TestBuildFatbin(t *testing.T) {
+	var chosen []*Entry
+	var want [][]byte
+	for _, data := range [][]byte{mustRead(t, "fatbin/lz4.fatbin"), mustRead(t, "fatbin/concat.fatbin"), mustRead(t, "cubin/new/sm_90a/tensor90a.cubin")} {
+		f := open(t, "f", data)
+		for _, e := range f.Entries() {
+			if e.SM == 90 && e.Kind == KindELF {
+				chosen = append(chosen, e)
+				want = append(want, entryBytes(t, e))
+			}
+		}
+	}
+	out, err := BuildFatbin(chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := open(t, "thin", out.Bytes())
+	checkAccounts(t, g)
+	if len(g.Entries()) != len(chosen) || len(g.Regions[0].Containers) != 3 {
+		t.Fatalf("%d entries in %d containers, want %d in 3", len(g.Entries()), len(g.Regions[0].Containers), len(chosen))
+	}
+	for i, e := range g.Entries() {
+		got := entryBytes(t, e)
+		if !bytes.HasPrefix(got, want[i]) || !isZero(got[len(want[i]):]) || e.Arch() != chosen[i].Arch() {
+			t.Errorf("#%d: %s, %d bytes; want %s, %d", e.Number, e.Arch(), len(got), chosen[i].Arch(), len(want[i]))
+		}
+	}
+}
