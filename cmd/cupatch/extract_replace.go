@@ -1,0 +1,190 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+)
+
+const replaceUsage = `usage: cupatch replace [OPTIONS] FILE#ENTRY NEW.cubin
+
+Puts NEW.cubin in the place of an entry of FILE: a cubin, a fatbin, a host program,
+library or object, or an archive. ENTRY is a number that ls shows, or anything else
+that names one entry: FILE#12, FILE#sm_90. - stands for standard input.
+
+  -o, --output OUT     write the result to OUT (- for standard output)
+  -i, --in-place       change FILE itself
+      --backup SUFFIX  with -i: keep the old FILE under its name with SUFFIX
+      --force          also when NEW.cubin is for another architecture
+      --no-grow        refuse, rather than let FILE grow
+
+Another architecture is refused; kernels that are missing or new are warned of. An
+entry is compressed as it was. Where it does not fit its place the container is
+rebuilt and FILE grows; an object or archive cannot grow.
+
+examples:
+  cupatch replace -i --backup .orig libfoo.so#12 tuned.cubin
+  cupatch replace -o new.fatbin old.fatbin#sm_90a tuned.cubin
+`
+
+func init() {
+	register(&command{"replace", "put a cubin back into a container", replaceUsage, runReplace})
+}
+
+func runReplace(e *env, args []string) error {
+	var d destination
+	var force bool
+	fs := e.flags()
+	d.flags(fs)
+	fs.BoolVar(&force, "force", false, "")
+	rest, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 2 {
+		return e.usagef("replace needs FILE#ENTRY and NEW.cubin")
+	}
+	if err := d.check(e, false); err != nil {
+		return err
+	}
+	path, _ := elfx.CutSelector(rest[0])
+	outs, err := d.paths([]string{path})
+	if err != nil {
+		return err
+	}
+	data, err := e.readInput(rest[1])
+	if err != nil {
+		return err
+	}
+	f, entries, err := e.openOne(rest[0])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	x, err := theEntry(f, entries)
+	if err != nil {
+		return err
+	}
+	if err := e.checkReplacement(x, rest[1], data, force); err != nil {
+		return err
+	}
+	return e.replaceEntry(&d, f, x, data, outs[0])
+}
+
+// readInput reads a file, or standard input for -.
+func (e *env) readInput(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(e.stdin)
+	}
+	return os.ReadFile(name)
+}
+
+// theEntry returns the one cubin among the entries.
+func theEntry(f *elfx.File, entries []*elfx.Entry) (*elfx.Entry, error) {
+	var cubins []*elfx.Entry
+	for _, x := range entries {
+		if x.Kind == elfx.KindELF {
+			cubins = append(cubins, x)
+		}
+	}
+	if len(cubins) != 1 {
+		err := usagef("%s: want one cubin to replace, the selector names %d", f.Name, len(cubins))
+		err.hint = "cupatch ls shows the numbers: FILE#12"
+		return nil, err
+	}
+	return cubins[0], nil
+}
+
+// checkReplacement compares the new cubin with the one that it replaces.
+func (e *env) checkReplacement(x *elfx.Entry, name string, data []byte, force bool) error {
+	now, err := elfx.ParseCubin(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if now.SM != x.SM || now.Suffix != x.Suffix && x.Suffix != "f" {
+		if !force {
+			err := answerNo("%s is for %s, entry #%d is for %s", name, now.Arch, x.Number, x.Arch())
+			err.hint = "--force puts it in all the same"
+			return err
+		}
+		e.warnf("%s is for %s, entry #%d is for %s", name, now.Arch, x.Number, x.Arch())
+	}
+	old, err := x.Cubin()
+	if err != nil {
+		e.warnf("the cubin to be replaced cannot be read: %v", err)
+		return nil
+	}
+	if old.Type != now.Type {
+		e.warnf("%s is %s, entry #%d is %s", name, linkState(now), x.Number, linkState(old))
+	}
+	missing, added := differentKernels(old, now)
+	if len(missing) > 0 {
+		e.warnf("%s has no %s", name, strings.Join(missing, ", "))
+	}
+	if len(added) > 0 {
+		e.warnf("entry #%d has no %s", x.Number, strings.Join(added, ", "))
+	}
+	return nil
+}
+
+func linkState(c *elfx.Cubin) string {
+	if c.Type == 1 {
+		return "relocatable"
+	}
+	return "linked"
+}
+
+// differentKernels returns the kernels that only one of two cubins has.
+func differentKernels(old, now *elfx.Cubin) (missing, added []string) {
+	names := func(c *elfx.Cubin) []string {
+		var out []string
+		for _, k := range c.Kernels() {
+			out = append(out, k.Name)
+		}
+		slices.Sort(out)
+		return out
+	}
+	a, b := names(old), names(now)
+	for _, n := range a {
+		if _, ok := slices.BinarySearch(b, n); !ok {
+			missing = append(missing, n)
+		}
+	}
+	for _, n := range b {
+		if _, ok := slices.BinarySearch(a, n); !ok {
+			added = append(added, n)
+		}
+	}
+	return missing, added
+}
+
+// replaceEntry writes the file with the new cubin and reads it back.
+func (e *env) replaceEntry(d *destination, f *elfx.File, x *elfx.Entry, data []byte, out string) error {
+	content, rep, err := f.Rewrite(map[*elfx.Entry][]byte{x: data}, elfx.RewriteOptions{NoGrow: d.noGrow})
+	if err != nil {
+		return err
+	}
+	b := content.Bytes()
+	g, err := elfx.Open(f.Name, b, nil)
+	if err != nil {
+		return fmt.Errorf("the new content cannot be read, nothing is written: %w", err)
+	}
+	got, err := g.Entries()[x.Number-1].Data()
+	if err != nil || len(g.Entries()) != len(f.Entries()) || !strings.HasPrefix(string(got), string(data)) {
+		return errors.Join(fmt.Errorf("%s: the new content is wrong, nothing is written", f.Name), err)
+	}
+	for _, why := range rep.Why {
+		e.notef("%s: %s", f.Name, why)
+	}
+	if err := d.store(e, f, b, out); err != nil {
+		return err
+	}
+	c := rep.Changes[0]
+	e.notef("entry #%d %s: %d bytes stored, %d before", x.Number, c.How, c.New, c.Old)
+	return nil
+}
