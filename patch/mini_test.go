@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 )
 
@@ -43,4 +44,26 @@ func listing(t *isa.Table, data []byte) string {
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+// loadTable returns the table of an architecture.
+func loadTable(tb testing.TB, name string) *isa.Table {
+	tb.Helper()
+	a, err := isa.ParseArch(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t, err := isa.Load(a)
+	if err != nil {
+		return miniTable(tb)
+	}
+	return t
+}
+
+func cubins(list ...*Target) []*elfx.Cubin {
+	var out []*elfx.Cubin
+	for _, t := range list {
+		out = append(out, t.Cubin)
+	}
+	return out
 }

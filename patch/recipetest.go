@@ -70,6 +70,10 @@ func (rc *Recipe) RunTest(t *RecipeTest) error {
 	if err != nil {
 		return err
 	}
+	return rc.runTest(t, table)
+}
+
+func (rc *Recipe) runTest(t *RecipeTest, table *isa.Table) error {
 	code, err := assemble(table, rc.Name+": "+t.Name+": before", t.spec.Before)
 	if err != nil {
 		return err

@@ -1,0 +1,263 @@
+package patch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+const loadsCubin = "../testdata/cubin/new/sm_90/loads.cubin"
+
+// openCubin reads a cubin of testdata as a target.
+func openCubin(tb testing.TB, name string) *Target {
+	tb.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c, err := elfx.ParseCubin(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &Target{Cubin: c, Table: loadTable(tb, c.Arch)}
+}
+
+// planCubin plans rules on a target.
+func planCubin(tb testing.TB, t *Target, opts Options, rules ...string) ([]Edit, Summary) {
+	tb.Helper()
+	var rs []*Rule
+	for i, text := range rules {
+		r, err := ParseRule("", i+1, text)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		rs = append(rs, r)
+	}
+	edits, sum, _, err := Plan(t.Cubin, t.Table, rs, opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return edits, sum
+}
+
+// reportOf returns a report of edits of a target.
+func reportOf(tb testing.TB, t *Target, edits []Edit, sum Summary) (*Report, []byte) {
+	tb.Helper()
+	after := bytes.Clone(t.Cubin.Data())
+	if err := Apply(after, edits); err != nil {
+		tb.Fatal(err)
+	}
+	rep := NewReport("test", nil, &sum)
+	rf := ReportFile{File: "loads.cubin", Input: HashOf(t.Cubin.Data()), Output: HashOf(after), Kernels: ReportKernels(t, edits, after)}
+	for _, e := range edits {
+		rf.Edits = append(rf.Edits, NewReportEdit(e))
+	}
+	rep.Files = append(rep.Files, rf)
+	return rep, after
+}
+
+// TestReportReplay writes a report, reads it, replays it and undoes it.
+func TestReportReplay(t *testing.T) {
+	target := openCubin(t, loadsCubin)
+	edits, sum := planCubin(t, target, Options{}, "LDG.E!.EF => .EF")
+	if len(edits) == 0 {
+		t.Fatal("no edits")
+	}
+	rep, after := reportOf(t, target, edits, sum)
+	a, err := rep.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := rep.Marshal(); !bytes.Equal(a, b) {
+		t.Error("the same report gives other bytes")
+	}
+	back, err := ParseReport(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	located, err := back.Files[0].Locate([]*Target{target}, false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := bytes.Clone(target.Cubin.Data())
+	if err := Apply(got, located[0].Edits); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, after) {
+		t.Error("the replayed report gives another file")
+	}
+	if err := CheckApplied(target.Cubin.Data(), got, edits); err != nil {
+		t.Error(err)
+	}
+	patched, err := elfx.ParseCubin(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undone, err := back.Files[0].Locate([]*Target{{Cubin: patched, Table: target.Table}}, false, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Apply(got, undone[0].Edits); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, target.Cubin.Data()) {
+		t.Error("revert does not give the original back")
+	}
+	if again, s := planCubin(t, &Target{Cubin: mustParse(t, after), Table: target.Table}, Options{}, "LDG.E => .EF"); len(again) != 0 || s.Matched == 0 {
+		t.Errorf("an absolute change applied twice makes %d edits", len(again))
+	}
+}
+
+func mustParse(tb testing.TB, data []byte) *elfx.Cubin {
+	tb.Helper()
+	c, err := elfx.ParseCubin(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// TestReportMismatch changes a report in one place at a time; it must then not fit.
+func TestReportMismatch(t *testing.T) {
+	target := openCubin(t, loadsCubin)
+	edits, sum := planCubin(t, target, Options{}, "LDG.E!.EF => .EF")
+	for _, test := range []struct {
+		name string
+		edit func(f *ReportFile)
+		want string
+	}{
+		{"old word", func(f *ReportFile) { f.Edits[0].Old.Hi ^= 1 }, "found"},
+		{"kernel", func(f *ReportFile) { f.Edits[0].Kernel += "x" }, "no such kernel"},
+		{"address", func(f *ReportFile) { f.Edits[0].PC += 16 }, "offset"},
+		{"offset", func(f *ReportFile) { *f.Edits[0].Offset += 16 }, "offset"},
+		{"entry", func(f *ReportFile) { f.Edits[0].Entry = "7" }, "no such kernel"},
+		{"beyond", func(f *ReportFile) { f.Edits[0].PC = 1 << 30 }, "beyond"},
+		{"twice", func(f *ReportFile) { f.Edits = append(f.Edits, f.Edits[0]) }, "two edits"},
+	} {
+		rep, _ := reportOf(t, target, edits, sum)
+		test.edit(&rep.Files[0])
+		_, err := rep.Files[0].Locate([]*Target{target}, false, false)
+		if !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// TestRelocate finds the kernels of a cubin in one where they stand elsewhere.
+func TestRelocate(t *testing.T) {
+	target := openCubin(t, loadsCubin)
+	edits, sum := planCubin(t, target, Options{}, "LDG.E!.EF => .EF")
+	rep, _ := reportOf(t, target, edits, sum)
+	for i := range rep.Files[0].Edits {
+		*rep.Files[0].Edits[i].Offset += 0x100 // as if the report had been made for another file
+		rep.Files[0].Edits[i].Entry = "3"
+	}
+	for i := range rep.Files[0].Kernels {
+		rep.Files[0].Kernels[i].Entry = "3"
+	}
+	if _, err := rep.Files[0].Locate([]*Target{target}, false, false); !errors.Is(err, ErrMismatch) {
+		t.Errorf("without relocate: %v", err)
+	}
+	located, err := rep.Files[0].Locate([]*Target{target}, true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(located) != 1 || len(located[0].Edits) != len(edits) || located[0].Edits[0].Offset != edits[0].Offset {
+		t.Errorf("relocated to other places")
+	}
+	rep.Files[0].Kernels[0].Input = strings.Repeat("0", 64)
+	if _, err := rep.Files[0].Locate([]*Target{target}, true, false); !errors.Is(err, ErrMismatch) {
+		t.Errorf("other code: %v", err)
+	}
+}
+
+func TestParseReportErrors(t *testing.T) {
+	for _, test := range []struct{ json, want string }{
+		{`{`, "line 1"},
+		{`{"format":"x","files":[]}`, `format is "x"`},
+		{`{"format":"cupatch-report-1","files":[],"fles":[]}`, `unknown field "fles"`},
+		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":"k","pc":0}]}]}`, "kernel, pc and old are needed"},
+		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":"k","pc":0,"old":["0x1","0x2"]}]}]}`, "neither new nor new_text"},
+		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":"k","pc":8,"old":["0x1","0x2"],"new_text":"NOP"}]}]}`, "no multiple of 16"},
+		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":"k","pc":0,"old":["0x1"],"new_text":"NOP"}]}]}`, "want"},
+		{`{"format":"cupatch-report-1","files":[]} {}`, "follows"},
+	} {
+		_, err := ParseReport([]byte(test.json))
+		if !errors.Is(err, ErrReport) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.json, err, test.want)
+		}
+	}
+}
+
+// TestReportSchema sees that the schema names every key that a report has.
+func TestReportSchema(t *testing.T) {
+	data, err := os.ReadFile("../docs/report.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema any
+	if err := json.Unmarshal(data, &schema); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	collectKeys(schema, known)
+	target := openCubin(t, loadsCubin)
+	edits, sum := planCubin(t, target, Options{}, "LDG.E!.EF => .EF")
+	rep, _ := reportOf(t, target, edits, sum)
+	rep.Relative = true
+	rep.Rules = []ReportRule{{Relative: true, Refused: 1}}
+	rep.AddWarnings("f", []Warning{{Entry: "1", Kernel: "k"}})
+	rep.Files[0].Edits[0].Entry = "1"
+	rep.Files[0].Kernels[0].Entry = "1"
+	b, err := rep.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	collectKeys(doc, used)
+	for k := range used {
+		if !known[k] {
+			t.Errorf("the schema does not know %q", k)
+		}
+	}
+}
+
+func collectKeys(v any, keys map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			keys[k] = true
+			collectKeys(x, keys)
+		}
+	case []any:
+		for _, x := range v {
+			collectKeys(x, keys)
+		}
+	}
+}
+
+// TestApplyChecksFirst sees that a wrong old word leaves everything as it was.
+func TestApplyChecksFirst(t *testing.T) {
+	data := make([]byte, 48)
+	before := bytes.Clone(data)
+	edits := []Edit{{Offset: 0, New: isa.Word{Lo: 1}}, {Offset: 16, Old: isa.Word{Lo: 9}, New: isa.Word{Lo: 1}}}
+	if err := Apply(data, edits); !errors.Is(err, ErrOldWord) {
+		t.Errorf("got %v", err)
+	}
+	if err := Apply(data, []Edit{{Offset: 40}}); err == nil {
+		t.Error("an edit beyond the end is applied")
+	}
+	if !bytes.Equal(data, before) {
+		t.Error("a failed Apply changed something")
+	}
+}
