@@ -141,8 +141,8 @@ func (g *Group) flag() string {
 	return ""
 }
 
-// groupName returns the name of the first known group that has g's values, or of a
-// flag its own text in small letters.
+// groupName returns the known name of a group with g's values, of a flag its own
+// text in small letters, or "".
 func groupName(g *Group) string {
 	var texts []string
 	for _, v := range g.Values {
@@ -150,45 +150,8 @@ func groupName(g *Group) string {
 			texts = append(texts, v.Text)
 		}
 	}
-	if len(texts) == 0 {
-		return ""
+	if name := knownName(texts); name != "" || len(texts) != 1 {
+		return name
 	}
-	for _, k := range knownGroups {
-		if k.fits(texts) {
-			return k.name
-		}
-	}
-	if len(texts) == 1 {
-		if name := leadingName(strings.ToLower(texts[0])); name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-// A knownGroup is a name for groups. A group has it when all its values are among
-// words, and one of them among keys.
-type knownGroup struct {
-	name string
-	keys map[string]bool
-	more map[string]bool
-}
-
-func (k *knownGroup) fits(texts []string) bool {
-	found := false
-	for _, t := range texts {
-		if k.keys[t] {
-			found = true
-		} else if !k.more[t] {
-			return false
-		}
-	}
-	return found
-}
-
-// knownGroups are tried in order.
-var knownGroups = []knownGroup{
-	{"evict", nameSet("EF EL LU EU NA"), nil},
-	{"prefetch", nameSet("LTC64B LTC128B LTC256B"), nil},
-	{"size", nameSet("U8 S8 U16 S16 64 128"), nameSet("32 U32 S32 U64 S64 256")},
+	return leadingName(strings.ToLower(texts[0]))
 }

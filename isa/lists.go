@@ -64,19 +64,35 @@ func (w *tableWriter) nameLists(vs []*Variant) {
 	}
 }
 
-// listStem makes a name from the first words of p's alternatives.
+// listStem makes a name for p: that of the modifier group it is, or its first words.
 func listStem(p *Piece) string {
+	name := ""
+	if g := newGroup(p); g != nil {
+		name = groupName(g)
+	}
+	if name == "" {
+		name = firstWords(p)
+	}
+	if _, isKind := kindOf(name); isKind || name == "" {
+		name = cmp.Or(name, "refused") + "_1"
+	}
+	return name
+}
+
+// firstWords joins the first words of p's alternatives.
+func firstWords(p *Piece) string {
 	var words []string
 	for _, x := range p.Table {
-		if int(x) >= len(p.Alts) || len(p.Alts[x]) == 0 {
+		if int(x) >= len(p.Alts) || len(p.Alts[x]) == 0 || isInvalid(p.Alts[x][0].Lit) {
 			continue
 		}
-		word := strings.Map(func(r rune) rune {
-			if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
+		lit := strings.Trim(strings.ToLower(p.Alts[x][0].Lit), " .,")
+		word := strings.Trim(strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
 				return r
 			}
-			return -1
-		}, strings.ToLower(p.Alts[x][0].Lit))
+			return '_'
+		}, lit), "_")
 		if word != "" && !slices.Contains(words, word) {
 			words = append(words, word)
 		}
@@ -84,11 +100,7 @@ func listStem(p *Piece) string {
 			break
 		}
 	}
-	name := strings.Join(words, "_")
-	if _, isKind := kindOf(name); isKind || name == "" {
-		name = cmp.Or(name, "list") + "_1"
-	}
-	return name
+	return strings.Join(words, "_")
 }
 
 // kindOf returns the kind of operand with the given name in tables.

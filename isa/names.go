@@ -1,0 +1,77 @@
+package isa
+
+import "strings"
+
+// A knownGroup is a name for modifier groups: those that have a value among keys and
+// no legal value but those among keys and more. A word that ends in * stands for all
+// that start like it.
+type knownGroup struct {
+	name       string
+	keys, more []string
+}
+
+func namedBy(name, keys, more string) knownGroup {
+	return knownGroup{name, strings.Fields(keys), strings.Fields(more)}
+}
+
+// knownGroups are the names of modifier groups, the first that fits counts. A group is
+// found by its values, so that one line names it in every instruction and on every
+// architecture.
+var knownGroups = []knownGroup{
+	// Memory.
+	namedBy("evict", "EF EL LU EU NA", ""),
+	namedBy("prefetch", "LTC64B LTC128B LTC256B", ""),
+	namedBy("scope", "CONSTANT.* STRONG.* MMIO.*", "CONSTANT STRONG MMIO WEAK"),
+	namedBy("scope", "CTA SM GPU SYS VC", "CTA.PARTIAL"),
+	namedBy("order", "CONSTANT STRONG MMIO SC", "WEAK ALL"),
+	namedBy("size", "U8 S8 U16 S16 64 128", "32 U32 S32 U64 S64 256 96 U S"),
+	namedBy("atomic", "ADD EXCH CAS SAFEADD", "MIN MAX INC DEC AND OR XOR POPC.INC FADD"),
+	namedBy("clamp", "IGN TRAP NEAR", "SDCL SDBF"),
+	// Arithmetic.
+	namedBy("round", "RM RP RZ RN CEIL FLOOR TRUNC ROUND", ""),
+	namedBy("ftz", "FTZ FMZ", ""),
+	namedBy("sat", "SAT SATFINITE", ""),
+	namedBy("scale", "D8 D4 D2 M2 M4 M8", ""),
+	namedBy("compare", "LT EQ LE GT NE GE", "F T NUM NAN LTU EQU LEU GTU NEU GEU MIN MAX"),
+	namedBy("combine", "AND OR XOR", "PASS_B"),
+	namedBy("function", "COS SIN EX2 LG2 RCP RSQ RCP64H RSQ64H SQRT TANH", "*"),
+	namedBy("shape", "1688 16816 8816 16832 16864 88128 168128 168256 16128", "*"),
+	namedBy("shape", "64x*", "*"),
+	namedBy("half", "H0_H0 H1_H1 H0_NH1", "F32 H0 H1 H1_H0 ISWZA ISWZB"),
+	// Control flow and threads.
+	namedBy("branch", "DIV CONV", "U"),
+	namedBy("depth", "INC DEC", ""),
+	namedBy("mode", "IDX UP DOWN BFLY ALL ANY F4E B4E RC8 ECL ECR RC16", "EQ"),
+}
+
+// fits reports whether texts, the legal values of a group, are those of k.
+func (k *knownGroup) fits(texts []string) bool {
+	found := false
+	for _, t := range texts {
+		if hasWord(k.keys, t) {
+			found = true
+		} else if !hasWord(k.more, t) {
+			return false
+		}
+	}
+	return found
+}
+
+func hasWord(words []string, s string) bool {
+	for _, w := range words {
+		if stem, open := strings.CutSuffix(w, "*"); w == s || open && strings.HasPrefix(s, stem) {
+			return true
+		}
+	}
+	return false
+}
+
+// knownName returns the name of the first known group that fits texts, or "".
+func knownName(texts []string) string {
+	for i := range knownGroups {
+		if knownGroups[i].fits(texts) {
+			return knownGroups[i].name
+		}
+	}
+	return ""
+}
