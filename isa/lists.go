@@ -73,10 +73,10 @@ func listStem(p *Piece) string {
 	if name == "" {
 		name = firstWords(p)
 	}
-	if _, isKind := kindOf(name); isKind || name == "" {
-		name = cmp.Or(name, "refused") + "_1"
+	if _, isKind := kindOf(name); isKind {
+		name += "_1"
 	}
-	return name
+	return cmp.Or(name, "refused")
 }
 
 // firstWords joins the first words of p's alternatives.
