@@ -1,6 +1,7 @@
 package elfx
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -177,6 +178,9 @@ func packAll(order []*Entry, whole map[*Entry][]byte) ([]*payload, error) {
 
 // newPayload compresses the new content of an entry.
 func newPayload(e *Entry, content []byte) (*payload, error) {
+	if old, err := e.Data(); err == nil && bytes.Equal(old, content) {
+		return &payload{entry: e, data: e.raw(), size: e.Size, padded: e.PayloadSize, fits: true}, nil
+	}
 	data, err := pack(e.Compression, content, e.PayloadSize)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.place(), err)
