@@ -107,13 +107,16 @@ func FormatTable(f, base *TableFile) ([]byte, error) {
 // variantKey returns what tells a variant of a table from all others: its class and
 // constant bits.
 func variantKey(v *Variant) string {
-	var b strings.Builder
-	b.WriteString(cmp.Or(v.Class, "-"))
-	fmt.Fprintf(&b, " 0x%04x", opcodeOf(v.Value))
-	for _, r := range maskRanges(v.Mask.AndNot(opcodeMask)) {
-		fmt.Fprintf(&b, " %s=%s", Field{r}, constText(r, v.Value))
+	b := append(make([]byte, 0, 128), cmp.Or(v.Class, "-")...)
+	b = append(b, " 0x"...)
+	for op, shift := opcodeOf(v.Value), 12; shift >= 0; shift -= 4 {
+		b = append(b, hexDigits[op>>shift&15])
 	}
-	return b.String()
+	for _, r := range maskRanges(v.Mask.AndNot(opcodeMask)) {
+		b = append(append(b, ' '), Field{r}.String()...)
+		b = append(append(b, '='), constText(r, v.Value)...)
+	}
+	return string(b)
 }
 
 func constText(r Range, w Word) string {

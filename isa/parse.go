@@ -23,7 +23,8 @@ func (e *TableError) Unwrap() error { return e.Err }
 // called with its architecture and returns its table. Errors in the text are
 // [*TableError].
 func ParseTable(text string, base func(Arch) (*TableFile, error)) (*TableFile, error) {
-	r := tableReader{file: &TableFile{lists: map[string]*list{}}, base: base, fields: map[string]Field{}, keys: map[string]bool{}}
+	r := tableReader{file: &TableFile{lists: map[string]*list{}}, base: base, fields: map[string]Field{}, keys: map[string]bool{},
+		seen: map[string]uint16{}}
 	for r.next(&text) {
 		if err := r.parseLine(); err != nil {
 			return nil, &TableError{r.line, err}
@@ -53,6 +54,7 @@ type tableReader struct {
 	blocks []int    // pieces of v that lines below it describe
 	block  *Piece   // the one whose patterns are being read
 	unset  int      // entries of its table that no pattern covered yet
+	seen   map[string]uint16
 
 	baseFile *TableFile
 	dropped  map[string]bool

@@ -200,7 +200,7 @@ func (r *tableReader) choice(p *Piece, i int, s, stop string) error {
 }
 
 // alternative reads `!illegal`, `!silent` or a text and returns its number in p,
-// where it is added if it is new.
+// where it is added if it is new. r.seen has the texts of p's alternatives.
 func (r *tableReader) alternative(p *Piece, s, stop string) (uint16, error) {
 	switch s {
 	case "!illegal":
@@ -208,17 +208,20 @@ func (r *tableReader) alternative(p *Piece, s, stop string) (uint16, error) {
 	case "!silent":
 		return PieceSilent, nil
 	}
+	if len(p.Alts) == 0 {
+		clear(r.seen)
+	}
+	if x, ok := r.seen[s]; ok {
+		return x, nil
+	}
 	a, err := r.alt(s, stop)
 	if err != nil {
 		return 0, err
 	}
-	for k, b := range p.Alts {
-		if equalAlt(a, b) {
-			return uint16(k), nil
-		}
-	}
+	x := uint16(len(p.Alts))
 	p.Alts = append(p.Alts, a)
-	return uint16(len(p.Alts) - 1), nil
+	r.seen[s] = x
+	return x, nil
 }
 
 // alt reads literals and operands.
@@ -369,7 +372,7 @@ func (r *tableReader) parsePattern(s string) error {
 // parseList reads `A | B*3 | …`.
 func parseList(s string) (*list, error) {
 	var p Piece
-	var r tableReader
+	r := tableReader{seen: map[string]uint16{}}
 	for _, e := range strings.Split(s, " | ") {
 		e = strings.TrimSpace(e)
 		e, count, _ := cutUnescaped(e)
