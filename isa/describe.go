@@ -9,13 +9,14 @@ import (
 
 // A Description is a variant as people read it: which bits mean what.
 type Description struct {
-	Class    string             `json:"class"`
-	Mnemonic string             `json:"mnemonic"`
-	Opcode   int                `json:"opcode"` // 13 bits: 0–11 and, on top, 91
-	Guard    string             `json:"guard"`  // P, UP or none
-	Reuse    string             `json:"reuse"`  // the reuse flags that it has, of abc
-	Uniform  bool               `json:"uniform,omitempty"`
-	Text     string             `json:"text"` // as tables write it
+	Class    string `json:"class"`
+	Mnemonic string `json:"mnemonic"`
+	Opcode   int    `json:"opcode"` // 13 bits: 0–11 and, on top, 91
+	Guard    string `json:"guard"`  // P, UP or none
+	Reuse    string `json:"reuse"`  // the reuse flags that it has, of abc
+	Uniform  bool   `json:"uniform,omitempty"`
+	// Text is the text as tables write it, with the names of groups.
+	Text     string             `json:"text"`
 	Choices  []string           `json:"choices,omitempty"`
 	Bits     []BitRow           `json:"bits"`
 	Groups   []GroupDescription `json:"groups,omitempty"`
@@ -63,11 +64,19 @@ func (t *Table) Describe(v *Variant) *Description {
 			d.Reuse += "abc"[i : i+1]
 		}
 	}
-	w := tableWriter{inline: true}
+	groups := t.Groups(v)
+	w := tableWriter{label: func(p *Piece) string {
+		for _, g := range groups {
+			if slices.Equal(g.Field, p.Tests[0].Field) && newGroup(p) != nil {
+				return g.Name
+			}
+		}
+		return listText(p)
+	}}
 	lines := strings.Split(strings.TrimRight(w.template(v), "\n"), "\n")
 	d.Text = strings.TrimPrefix(lines[0], "  text ")
 	d.Choices = lines[1:]
-	for _, g := range t.Groups(v) {
+	for _, g := range groups {
 		gd := GroupDescription{Name: g.Name, Field: g.Field.String(), Operand: g.Operand, Default: g.Default}
 		for i, x := range g.Values {
 			gd.Values = append(gd.Values, x.Text)

@@ -54,7 +54,7 @@ func pairUp(a, b []*Variant, key func(*Variant) string) (restA, restB []*Variant
 // FormatVariant returns the lines that describe v in a table, except that choices
 // stand where they are made instead of the names of lists.
 func FormatVariant(v *Variant) string {
-	w := tableWriter{inline: true}
+	w := tableWriter{label: listText}
 	w.variant(v)
 	return strings.TrimPrefix(w.out.String(), "\n")
 }

@@ -56,6 +56,7 @@ type list struct {
 // the text says only what differs. The variants of f are brought into normal form.
 func FormatTable(f, base *TableFile) ([]byte, error) {
 	var w tableWriter
+	w.label = func(p *Piece) string { return w.names[listText(p)] }
 	known := map[string]*Variant{}
 	if f.Base != (Arch{}) {
 		if base == nil || base.Arch != f.Base {
@@ -209,10 +210,9 @@ func changed(vs, base []*Variant, known map[string]*Variant, mine map[string]boo
 type tableWriter struct {
 	out   bytes.Buffer
 	base  map[string]*list
-	names map[string]string // names of lists by their text
-	lists map[string]string // texts of the lists to define, by name
-	// inline is for people: choices stand where they are made instead of their names.
-	inline bool
+	label func(*Piece) string // what stands for a choice that isList
+	names map[string]string   // names of lists by their text
+	lists map[string]string   // texts of the lists to define, by name
 }
 
 // variant writes the lines of one variant.
@@ -267,11 +267,7 @@ func (w *tableWriter) template(v *Variant) string {
 		case isFlag(p):
 			text.WriteString(flagText(p))
 		case isList(p):
-			name := w.names[listText(p)]
-			if w.inline {
-				name = listText(p)
-			}
-			fmt.Fprintf(&text, "{%s %s}", p.Tests[0].Field, name)
+			fmt.Fprintf(&text, "{%s %s}", p.Tests[0].Field, w.label(p))
 		default:
 			blocks = append(blocks, p)
 			fmt.Fprintf(&text, "{#%d}", len(blocks))

@@ -38,8 +38,7 @@ func findGroups(v *Variant, operands []OperandInfo) []*Group {
 	operand, depth := -1, 0
 	for i := range v.Template {
 		p := &v.Template[i]
-		// A pair of bars is one group.
-		if g := newGroup(p); g != nil && !(g.flag() == "|" && hasFlag(gs, g.Field)) {
+		if g := newGroup(p); g != nil && !g.joins(gs) {
 			g.Operand = operand
 			gs = append(gs, g)
 		}
@@ -64,9 +63,23 @@ func findGroups(v *Variant, operands []OperandInfo) []*Group {
 	return gs
 }
 
-// hasFlag reports whether gs has a pair of bars with the field f.
-func hasFlag(gs []*Group, f Field) bool {
-	return slices.ContainsFunc(gs, func(g *Group) bool { return g.flag() == "|" && slices.Equal(g.Field, f) })
+// joins reports whether g adds no group to gs: a second bar is of the same group as
+// the first, and values that are only refused or not are marked in the group of the same
+// field.
+func (g *Group) joins(gs []*Group) bool {
+	empty := !slices.ContainsFunc(g.Values, func(v GroupValue) bool { return v.Text != "" })
+	for _, h := range gs {
+		if !slices.Equal(g.Field, h.Field) {
+			continue
+		}
+		if g.flag() == "|" && h.flag() == "|" {
+			return true
+		}
+		for i := range h.Values {
+			h.Values[i].Legal = h.Values[i].Legal && (!empty || g.Values[i].Legal)
+		}
+	}
+	return empty
 }
 
 // newGroup returns the group that p is, or nil.
@@ -153,5 +166,9 @@ func groupName(g *Group) string {
 	if name := knownName(texts); name != "" || len(texts) != 1 {
 		return name
 	}
-	return leadingName(strings.ToLower(texts[0]))
+	name := leadingName(strings.ToLower(texts[0]))
+	if name != "" && name[0] >= '0' && name[0] <= '9' {
+		return "" // rules take it for a number
+	}
+	return name
 }

@@ -24,7 +24,7 @@ var knownGroups = []knownGroup{
 	namedBy("scope", "CONSTANT.* STRONG.* MMIO.*", "CONSTANT STRONG MMIO WEAK"),
 	namedBy("scope", "CTA SM GPU SYS VC", "CTA.PARTIAL"),
 	namedBy("order", "CONSTANT STRONG MMIO SC", "WEAK ALL"),
-	namedBy("size", "U8 S8 U16 S16 64 128", "32 U32 S32 U64 S64 256 96 U S"),
+	namedBy("size", "U8 S8 U16 S16 16 32 64 128", "U32 S32 U64 S64 256 96 U S"),
 	namedBy("atomic", "ADD EXCH CAS SAFEADD", "MIN MAX INC DEC AND OR XOR POPC.INC FADD"),
 	namedBy("clamp", "IGN TRAP NEAR", "SDCL SDBF"),
 	// Arithmetic.
