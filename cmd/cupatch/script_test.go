@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"cupatch": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs the command as a user would, one behaviour a script.
+func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("CUBIN", filepath.Join(root, "testdata", "cubin"))
+			e.Setenv("FATBIN", filepath.Join(root, "testdata", "fatbin"))
+			e.Setenv("EXAMPLES", filepath.Join(root, "examples"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"mode": scriptMode, "links": scriptLinks},
+	})
+}
+
+// scriptMode checks the permission bits of a file: mode 0755 FILE.
+func scriptMode(ts *testscript.TestScript, neg bool, args []string) {
+	st, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := st.Mode().Perm().String(); got != args[0] {
+		ts.Fatalf("mode of %s is %s, want %s", args[1], got, args[0])
+	}
+}
+
+// scriptLinks makes a hard link: links OLD NEW.
+func scriptLinks(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(os.Link(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
+}
