@@ -14,22 +14,15 @@ var fatbinSections = map[string]bool{
 // readHostELF searches every allocated section of a host program, library or object.
 func (f *File) readHostELF() {
 	b := f.bytes()
+	f.Kind = hostKind(b)
 	h, err := parseELFHeader(b)
 	if err != nil {
 		f.Err = err
 		f.scanAll()
 		return
 	}
-	switch h.Type {
-	case etRel:
-		f.Kind = FileObject
-	case etExec:
+	if f.Kind == FileShared && hasInterp(b, h) {
 		f.Kind = FileExecutable
-	case etDyn:
-		f.Kind = FileShared
-		if hasInterp(b, h) {
-			f.Kind = FileExecutable
-		}
 	}
 	secs, err := parseSections(b, h)
 	if err != nil {
@@ -56,6 +49,22 @@ func (f *File) readHostELF() {
 		last = s.end()
 		f.searchSection(s.Name, start, s.end()-start, s.Addr+uint64(start-s.Offset))
 	}
+}
+
+// hostKind goes by the type in the header, which also a damaged file may have.
+func hostKind(b []byte) FileKind {
+	if len(b) < 18 {
+		return FileUnknown
+	}
+	switch le.Uint16(b[16:]) {
+	case etRel:
+		return FileObject
+	case etExec:
+		return FileExecutable
+	case etDyn:
+		return FileShared
+	}
+	return FileUnknown
 }
 
 // ptInterp marks a program: the path of its dynamic linker.

@@ -47,7 +47,6 @@ type lsRun struct {
 	device               int // for --for; 0 without
 	totals               lsTotals
 	seen                 map[[sha256.Size]byte]string // content → the first entry that has it
-	sizes                map[int64]*elfx.Entry        // size → the first entry of that size, not hashed yet
 	status               int
 	files                int
 }
@@ -103,7 +102,6 @@ func runLs(e *env, args []string) error {
 
 // file lists one file.
 func (r *lsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
-	r.sizes = make(map[int64]*elfx.Entry)
 	file := r.describeFile(f, selected)
 	if r.filtered(selected) && len(file.Members) == 0 && len(file.Sections) == 0 {
 		return nil

@@ -42,6 +42,7 @@ type lsContainer struct {
 	Size    int64      `json:"size"`
 	Error   string     `json:"error,omitempty"`
 	Loads   *lsLoad    `json:"loads,omitempty"`
+	Count   int        `json:"entry_count"` // also those that were not asked for
 	Entries []*lsEntry `json:"entries"`
 }
 
@@ -133,9 +134,9 @@ func (r *lsRun) describeFile(f *elfx.File, selected map[*elfx.Entry]bool) *lsFil
 
 // describeContainer lists a container, or returns nil when nothing in it was asked for.
 func (r *lsRun) describeContainer(c *elfx.Container, selected map[*elfx.Entry]bool, sum *lsFor) *lsContainer {
-	out := &lsContainer{Kind: c.Kind.String(), Offset: c.Offset, Size: c.Size, Error: r.problem(c.Err)}
+	out := &lsContainer{Kind: c.Kind.String(), Offset: c.Offset, Size: c.Size, Count: len(c.Entries), Error: r.problem(c.Err)}
 	var chosen *elfx.Entry
-	if sum != nil {
+	if sum != nil && !linkerInput(c) {
 		e, how := c.Choose(r.device)
 		chosen, out.Loads = e, &lsLoad{How: how.String()}
 		if e != nil {
@@ -163,6 +164,12 @@ func (r *lsRun) describeContainer(c *elfx.Container, selected map[*elfx.Entry]bo
 	}
 	r.totals.Containers++
 	return out
+}
+
+// linkerInput reports whether the container holds device code for the linker, which a
+// driver never loads: the units of a program built with -rdc=true.
+func linkerInput(c *elfx.Container) bool {
+	return c.Region.Name == "__nv_relfatbin" || c.Region.Name == "__nv_rel"
 }
 
 // describeEntry lists an entry, or returns nil when it has none of the kernels asked for.
@@ -233,20 +240,8 @@ func (r *lsRun) describeCubin(e *elfx.Entry, out *lsEntry) {
 	r.markDuplicate(e, c.Data(), out)
 }
 
-// markDuplicate finds out whether an earlier cubin has the same content. Only cubins
-// of equal size are hashed.
+// markDuplicate finds out whether an earlier cubin has the same content.
 func (r *lsRun) markDuplicate(e *elfx.Entry, data []byte, out *lsEntry) {
-	first, again := r.sizes[e.Size]
-	if !again {
-		r.sizes[e.Size] = e
-		return
-	}
-	if first != nil {
-		if d, err := first.Data(); err == nil {
-			r.remember(sha256.Sum256(d), first.ID())
-		}
-		r.sizes[e.Size] = nil
-	}
 	sum := sha256.Sum256(data)
 	if id, ok := r.seen[sum]; ok {
 		out.DuplicateOf = id
@@ -254,12 +249,6 @@ func (r *lsRun) markDuplicate(e *elfx.Entry, data []byte, out *lsEntry) {
 		return
 	}
 	r.seen[sum] = e.ID()
-}
-
-func (r *lsRun) remember(sum [sha256.Size]byte, id string) {
-	if _, ok := r.seen[sum]; !ok {
-		r.seen[sum] = id
-	}
 }
 
 func (r *lsRun) count(e *elfx.Entry, out *lsEntry) {

@@ -69,7 +69,11 @@ func (r *lsRun) writeSection(pad string, s *lsSection) {
 func (r *lsRun) writeContainer(pad string, c *lsContainer) {
 	inner := pad
 	if c.Kind != elfx.ContainerCubin.String() {
-		fmt.Fprintf(r.stdout, "%s%s at 0x%x: %s, %d bytes", pad, c.Kind, c.Offset, plural(len(c.Entries), "entry", "entries"), c.Size)
+		count := plural(c.Count, "entry", "entries")
+		if len(c.Entries) != c.Count {
+			count = fmt.Sprintf("%d of %s", len(c.Entries), count)
+		}
+		fmt.Fprintf(r.stdout, "%s%s at 0x%x: %s, %d bytes", pad, c.Kind, c.Offset, count, c.Size)
 		inner += "  "
 		if c.Loads != nil && c.Loads.Entry == 0 {
 			fmt.Fprint(r.stdout, r.paint(ansiRed, " (nothing to load)"))
@@ -98,7 +102,11 @@ func (r *lsRun) writeEntry(pad string, c *lsContainer, e *lsEntry) {
 		fmt.Fprint(r.stdout, r.paint(ansiRed, ", the cubin says "+e.CubinArch))
 	}
 	if e.DuplicateOf != "" {
-		fmt.Fprintf(r.stdout, ", same as %s", e.DuplicateOf[strings.LastIndexByte(e.DuplicateOf, '#'):])
+		same := e.DuplicateOf
+		if file := e.ID[:strings.LastIndexByte(e.ID, '#')]; strings.HasPrefix(same, file+"#") {
+			same = same[len(file):]
+		}
+		fmt.Fprintf(r.stdout, ", same as %s", same)
 	}
 	if e.Loaded {
 		what := "  ← loaded"
@@ -132,8 +140,8 @@ func (e *lsEntry) notes() []string {
 	if e.Mercury {
 		out = append(out, "Mercury")
 	}
-	if e.Options != "" {
-		out = append(out, "options "+e.Options)
+	if o := strings.TrimSpace(e.Options); o != "" {
+		out = append(out, "options "+o)
 	}
 	if e.Name != "" {
 		out = append(out, "from "+e.Name)
@@ -158,6 +166,9 @@ func (r *lsRun) writeKernel(pad string, k *lsKernel) {
 		if p.n > 0 {
 			fmt.Fprintf(r.stdout, ", %d %s", p.n, p.unit)
 		}
+	}
+	if k.Stack < 0 {
+		fmt.Fprint(r.stdout, ", unbounded stack")
 	}
 	fmt.Fprintln(r.stdout)
 }

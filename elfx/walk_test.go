@@ -1,0 +1,155 @@
+package elfx
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// makeZip returns a zip file with these members.
+func makeZip(t *testing.T, members map[string][]byte, order ...string) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for _, name := range order {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(members[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// walked lists what Walk visits: the name below dir, the kind and the entries.
+func walked(t *testing.T, dir, path string, opt *Options) ([]string, error) {
+	t.Helper()
+	var got []string
+	err := Walk(path, opt, func(name string, f *File, err error) error {
+		rel := strings.TrimPrefix(strings.TrimPrefix(filepath.ToSlash(name), filepath.ToSlash(dir)), "/")
+		if err != nil {
+			got = append(got, rel+": error")
+			return nil
+		}
+		got = append(got, rel+": "+f.Kind.String())
+		for _, e := range f.Entries() {
+			if _, err := e.Data(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		return nil
+	})
+	return got, err
+}
+
+func TestWalk(t *testing.T) {
+	dir := t.TempDir()
+	fat := mustRead(t, "fatbin/zstd.fatbin")
+	inner := makeZip(t, map[string][]byte{"deep.fatbin": fat}, "deep.fatbin")
+	wheel := makeZip(t, map[string][]byte{
+		"pkg/lib.so": hostFile(t), "pkg/__init__.py": []byte("import this"), "pkg/inner.zip": inner, "../escape.fatbin": fat,
+	}, "pkg/lib.so", "pkg/__init__.py", "pkg/inner.zip", "../escape.fatbin")
+	for name, data := range map[string][]byte{
+		"a.cubin": mustRead(t, "cubin/new/sm_80/cache.cubin"), "b.txt": []byte("text"), "c/d.fatbin": fat,
+		"e.whl": wheel, "f.so": makeELF(etDyn), "g.so": hostFile(t)[:4000],
+	} {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"a.cubin: cubin", "c/d.fatbin: fatbin", "e.whl!pkg/lib.so: ELF shared object", "e.whl!pkg/inner.zip!deep.fatbin: fatbin",
+		"e.whl!../escape.fatbin: fatbin", "g.so: ELF shared object",
+	}
+	got, err := walked(t, dir, dir, nil)
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("visited (-want +got):\n%s%v", d, err)
+	}
+	got, err = walked(t, dir, filepath.Join(dir, "e.whl!pkg/lib.so"), nil)
+	if d := cmp.Diff([]string{"e.whl!pkg/lib.so: ELF shared object"}, got); d != "" || err != nil {
+		t.Errorf("one member (-want +got):\n%s%v", d, err)
+	}
+	got, err = walked(t, dir, filepath.Join(dir, "e.whl!pkg/inner.zip!deep.fatbin"), nil)
+	if d := cmp.Diff([]string{"e.whl!pkg/inner.zip!deep.fatbin: fatbin"}, got); d != "" || err != nil {
+		t.Errorf("a member of a member (-want +got):\n%s%v", d, err)
+	}
+	for path, text := range map[string]string{"e.whl!nothing": "no member", "b.txt": "no GPU code", "missing": "no such file", "a.cubin!x": "not a zip file"} {
+		if _, err := walked(t, dir, filepath.Join(dir, path), nil); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: error %v, want one with %q", path, err, text)
+		}
+	}
+}
+
+// A member that is larger than the limit is an error of its own.
+func TestWalkLimit(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.zip")
+	bomb := append(bytes.Clone(fatbinMagicBytes), make([]byte, 1<<20)...)
+	fat := mustRead(t, "fatbin/ptx.fatbin")
+	data := makeZip(t, map[string][]byte{"bomb.fatbin": bomb, "good.fatbin": fat}, "bomb.fatbin", "good.fatbin")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var errs []error
+	n := 0
+	err := Walk(path, &Options{MaxEntry: 100 << 10}, func(_ string, f *File, err error) error {
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		if n++; f.ReadOnly() == "" {
+			t.Error("a member of a zip file can be written")
+		}
+		if f.Entries()[0].FileOffset(0) != -1 {
+			t.Error("a member of a zip file has offsets in the file")
+		}
+		return nil
+	})
+	if err != nil || n != 1 || len(errs) != 1 || !errors.Is(errs[0], ErrTooLarge) {
+		t.Errorf("%d files, errors %v, %v", n, errs, err)
+	}
+}
+
+// OpenFile maps the file: the mapping outlives a rename over it.
+func TestOpenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.fatbin")
+	data := mustRead(t, "fatbin/stored.fatbin")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFile(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := path + ".new"
+	if err := os.WriteFile(other, []byte("other"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(other, path); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(f.Data(), data) {
+		t.Error("the data changed with the file")
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
+	}
+}
