@@ -3,6 +3,7 @@ package isa
 import (
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/internal/oracletest"
@@ -60,6 +61,76 @@ func TestMiniOracle(t *testing.T) {
 		if got := tab.Text(tab.Decode(words[i]), a.PC); got != a.Text && bad < 20 {
 			bad++
 			t.Errorf("seed %d: %v: got %q, nvdisasm prints %q %s", seed, words[i], got, a.Text, a.Refused)
+		}
+	}
+}
+
+// FuzzEncode checks that a text gives an error, or a word that prints what encodes to
+// that word again.
+func FuzzEncode(f *testing.F) {
+	tab := miniTable(f)
+	f.Add("LDG.E.EF.LTC128B.U8 P1, R8, desc[UR4][R16.64+-0x65afa0], !PT", uint64(0))
+	f.Add("@!P0 FADD.FTZ.RM R1, -|R2|.reuse, +INF ", uint64(0x40))
+	f.Add("DADD R0, R2, 1.00000000000000000000e+09", uint64(0))
+	f.Add("BRA !P3, 0x130", uint64(0x1000))
+	f.Add(".word 0x0000000000000000, 0x0000000000000000", uint64(0))
+	f.Fuzz(func(t *testing.T, text string, pc uint64) {
+		w, err := tab.Encode(text, pc, nil)
+		if err != nil {
+			if w != (Word{}) {
+				t.Errorf("%q: a word and %v", text, err)
+			}
+			return
+		}
+		in := tab.Decode(w)
+		again, err := tab.Encode(tab.Text(in, pc), pc, nil)
+		if err != nil || again != w && in.Status == StatusKnown {
+			t.Errorf("%q: %v prints %q, which encodes to %v, %v", text, w, tab.Text(in, pc), again, err)
+		}
+	})
+}
+
+func TestEncodeErrors(t *testing.T) {
+	tab := miniTable(t)
+	for _, c := range []struct {
+		text string
+		pos  int
+		want string
+	}{
+		{"", 0, "an instruction of sm_90"},
+		{"FADDD R1", 0, "an instruction of sm_90"},
+		{"@P8 FADD R0, R1, 0", 0, "a guard"},
+		{"@UP0 FADD R0, R1, 0", 0, "another guard"},
+		{"FADD.SAT.RM R1, R3, 1", 8, "a blank"},
+		{"FADD R1, R300, 1", 9, "a register"},
+		{"FADD R1, R2", 11, "`, `"},
+		{"FADD R1, R2, R3", 13, "a number"},
+		{"FADD R1, R2, 1, R4", 14, "the end"},
+		{"BRA 0x2", 4, "a target"},
+		{"LDG.E R0, desc[UR4][R2.64+0x1000000]", 26, "a number"},
+	} {
+		_, err := tab.Encode(c.text, 0, nil)
+		e, ok := err.(*SyntaxError)
+		if !ok || e.Pos != c.pos || !strings.Contains(e.Expected, c.want) {
+			t.Errorf("%q: got %+v, want column %d, %q", c.text, err, c.pos+1, c.want)
+		}
+	}
+}
+
+// TestEncodeLoose has texts as people write them.
+func TestEncodeLoose(t *testing.T) {
+	tab := miniTable(t)
+	for _, c := range []struct{ text, want string }{
+		{"FADD  R1,R2 ,0.1", "FADD R1, R2, 0.10000000149011611938"},
+		{"FADD R1, R2, 0x40490fdb", "FADD R1, R2, 3.1415927410125732422"},
+		{"FADD R1, R2, -INF", "FADD R1, R2, -INF"},
+		{"DADD R2, R4, 0.1", "DADD R2, R4, 0.10000002384185791016"},
+		{"BRA 48", "BRA 0x30"},
+		{"LDG.E R0, desc[UR4][ R2.64 + 0x10 ]", "LDG.E R0, desc[UR4][R2.64+0x10]"},
+	} {
+		w, err := tab.Encode(c.text, 0, nil)
+		if got := tab.Text(tab.Decode(w), 0); err != nil || got != c.want {
+			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)
 		}
 	}
 }

@@ -19,6 +19,9 @@ func at(s string, i int) byte {
 // is the field's value in the word that the text says nothing of; loose also lets pass
 // numbers that s writes in another way.
 func (s *Slot) parse(text string, pos int, pc, base uint64, loose bool) (uint64, int) {
+	if pos >= len(text) {
+		return 0, -1
+	}
 	n := uint(s.Field.Width())
 	switch s.Kind {
 	case KindReg, KindUReg, KindPred, KindUPred:
@@ -82,7 +85,7 @@ func (s *Slot) signed(x uint64, end int, n uint) (uint64, int) {
 // parseRegister reads a register's name.
 func (s *Slot) parseRegister(text string, pos int, n uint) (uint64, int) {
 	r := &registers[s.Kind]
-	if !strings.HasPrefix(text[min(pos, len(text)):], r.prefix) {
+	if !strings.HasPrefix(text[pos:], r.prefix) {
 		return 0, -1
 	}
 	pos += len(r.prefix)
