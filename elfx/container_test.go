@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func open(t testing.TB, name string, data []byte) *File {
+func mustOpen(t testing.TB, name string, data []byte) *File {
 	t.Helper()
 	f, err := Open(name, data, nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestFatbinEntries(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		f := open(t, tt.file, mustRead(t, "fatbin/"+tt.file+".fatbin"))
+		f := mustOpen(t, tt.file, mustRead(t, "fatbin/"+tt.file+".fatbin"))
 		if f.Kind != FileFatbin || f.Damage() != nil {
 			t.Errorf("%s: %s, %v", tt.file, f.Kind, f.Damage())
 		}
@@ -93,7 +93,7 @@ func checkAccounts(t *testing.T, f *File) {
 // magic number in its code, and a fatbin in a section that is not loaded.
 func TestHostSections(t *testing.T) {
 	data := hostFile(t)
-	f := open(t, "lib.so", data)
+	f := mustOpen(t, "lib.so", data)
 	if f.Kind != FileShared || f.Damage() != nil {
 		t.Errorf("%s, %v", f.Kind, f.Damage())
 	}
@@ -119,7 +119,7 @@ func TestHostSections(t *testing.T) {
 }
 
 func TestArchive(t *testing.T) {
-	f := open(t, "lib.a", archiveFile(t))
+	f := mustOpen(t, "lib.a", archiveFile(t))
 	if f.Kind != FileArchive || len(f.Members) != 2 || len(f.Entries()) != 8 {
 		t.Fatalf("%s, %d members, %d entries", f.Kind, len(f.Members), len(f.Entries()))
 	}
@@ -154,7 +154,7 @@ func makePE(name string, content []byte) []byte {
 }
 
 func TestPE(t *testing.T) {
-	f := open(t, "foo.dll", makePE(".nv_fatb", mustRead(t, "fatbin/zstd.fatbin")))
+	f := mustOpen(t, "foo.dll", makePE(".nv_fatb", mustRead(t, "fatbin/zstd.fatbin")))
 	if f.Kind != FilePE || len(f.Entries()) != 4 {
 		t.Fatalf("%s, %d entries", f.Kind, len(f.Entries()))
 	}
@@ -169,7 +169,7 @@ func TestPE(t *testing.T) {
 func TestDamagedEntry(t *testing.T) {
 	for _, file := range []string{"stored", "lz4", "zstd"} {
 		good := mustRead(t, "fatbin/"+file+".fatbin")
-		second := open(t, file, good).Entries()[1]
+		second := mustOpen(t, file, good).Entries()[1]
 		for name, damage := range map[string]func(b []byte){
 			"payload size": func(b []byte) { le.PutUint64(b[second.Offset+8:], 1<<50) },
 			"header size":  func(b []byte) { le.PutUint32(b[second.Offset+4:], 1<<31) },
@@ -185,7 +185,7 @@ func TestDamagedEntry(t *testing.T) {
 		} {
 			b := bytes.Clone(good)
 			damage(b)
-			f := open(t, file, b)
+			f := mustOpen(t, file, b)
 			if len(f.Entries()) != 4 {
 				t.Errorf("%s, %s: %d entries", file, name, len(f.Entries()))
 				continue
@@ -208,11 +208,11 @@ func TestDamagedEntry(t *testing.T) {
 func TestDamagedPayload(t *testing.T) {
 	for _, file := range []string{"lz4", "zstd"} {
 		b := bytes.Clone(mustRead(t, "fatbin/"+file+".fatbin"))
-		e := open(t, file, b).Entries()[0]
+		e := mustOpen(t, file, b).Entries()[0]
 		for i := range int64(64) {
 			b[e.PayloadOffset+i] = 0xff
 		}
-		f := open(t, file, b)
+		f := mustOpen(t, file, b)
 		for _, e := range f.Entries() {
 			if _, err := e.Cubin(); (err != nil) != (e.Number == 1 || e.Kind == KindPTX) {
 				t.Errorf("%s: entry #%d: %v", file, e.Number, err)
@@ -224,7 +224,7 @@ func TestDamagedPayload(t *testing.T) {
 // Bug 11 of other readers: a truncated file says by how many bytes.
 func TestTruncatedFatbin(t *testing.T) {
 	b := mustRead(t, "fatbin/stored.fatbin")
-	f := open(t, "cut.fatbin", b[:len(b)-1000])
+	f := mustOpen(t, "cut.fatbin", b[:len(b)-1000])
 	if err := f.Damage(); err == nil || !strings.Contains(err.Error(), "truncated by 1000 bytes") {
 		t.Errorf("damage: %v", err)
 	}
@@ -252,9 +252,9 @@ func TestTooLarge(t *testing.T) {
 func TestBomb(t *testing.T) {
 	for _, file := range []string{"lz4", "zstd"} {
 		b := bytes.Clone(mustRead(t, "fatbin/"+file+".fatbin"))
-		e := open(t, file, b).Entries()[0]
+		e := mustOpen(t, file, b).Entries()[0]
 		le.PutUint64(b[e.Offset+offSize:], 3<<30)
-		f := open(t, file, b)
+		f := mustOpen(t, file, b)
 		n := allocated(func() {
 			_, err := f.Entries()[0].Data()
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprint(3<<30)) {
@@ -269,12 +269,12 @@ func TestBomb(t *testing.T) {
 
 func TestOldAndUnknownKinds(t *testing.T) {
 	b := bytes.Clone(mustRead(t, "fatbin/stored.fatbin"))
-	entries := open(t, "f", b).Entries()
+	entries := mustOpen(t, "f", b).Entries()
 	le.PutUint64(b[entries[0].Offset+40:], FlagOldPacking|Flag64Bit)
 	le.PutUint16(b[entries[1].Offset:], 0x40)
 	le.PutUint16(b[entries[2].Offset:], rawLTOIR)
 	le.PutUint64(b[entries[2].Offset+40:], FlagZstd|FlagObfuscated)
-	f := open(t, "f", b)
+	f := mustOpen(t, "f", b)
 	if _, err := f.Entries()[0].Data(); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "older than 9") {
 		t.Errorf("old compression: %v", err)
 	}
@@ -295,7 +295,7 @@ func TestNoCode(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	f := open(t, "lib.fatbin", mustRead(t, "fatbin/default.fatbin"))
+	f := mustOpen(t, "lib.fatbin", mustRead(t, "fatbin/default.fatbin"))
 	for sel, want := range map[string]string{
 		"": "1 2 3 4", "2": "2", "2-3": "2 3", "sm_90a": "2", "90a": "2", "SM90a": "2", "compute_80": "4", "sm80": "1",
 		"ptx": "4", "elf": "1 2 3", "4,1": "1 4", "sm_100a": "3",
@@ -341,7 +341,7 @@ func TestRunsOn(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	c := open(t, "f", mustRead(t, "fatbin/stored.fatbin")).Regions[0].Containers[0] // sm_75, 80, 90, compute_90
+	c := mustOpen(t, "f", mustRead(t, "fatbin/stored.fatbin")).Regions[0].Containers[0] // sm_75, 80, 90, compute_90
 	for device, want := range map[int]string{
 		75: "cubin #1", 86: "cubin #2", 89: "cubin #2", 90: "cubin #3", 100: "ptx #4", 120: "ptx #4", 70: "nothing", 87: "nothing",
 	} {

@@ -219,6 +219,14 @@ func (e *Entry) decode(buf []byte) ([]byte, error) {
 	return unpack(e.Compression, e.raw(), e.Size, e.File.root().opt.MaxEntry, buf)
 }
 
+// Done says that the entry's bytes will not be needed soon. Where the file is mapped,
+// the memory that they take is given back; they can be read again all the same.
+func (e *Entry) Done() {
+	if e.PayloadOffset >= 0 {
+		e.File.drop(e.PayloadOffset, e.PayloadOffset+e.PayloadSize)
+	}
+}
+
 // Cubin parses the entry's cubin. Entries of other kinds give [ErrUnsupported].
 func (e *Entry) Cubin() (*Cubin, error) {
 	if e.Kind != KindELF && e.Err == nil {

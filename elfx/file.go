@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"os"
 	"sync"
 )
 
@@ -52,6 +53,7 @@ type File struct {
 	opt      Options
 	entries  []*Entry
 	release  func() error
+	mapped   bool // data is a mapping of a file
 	unpacked bool // from a zip file: offsets are not those of the user's file
 
 	blobMu   sync.Mutex
@@ -77,7 +79,11 @@ type Region struct {
 // keeps data. A file that is damaged gives what could be found, with the damage in
 // the Err fields of its parts; [ErrNoCode] says that there was nothing at all.
 func Open(name string, data []byte, opt *Options) (*File, error) {
-	f := &File{Name: name, Size: int64(len(data)), data: data}
+	return open(name, data, opt, false)
+}
+
+func open(name string, data []byte, opt *Options, mapped bool) (*File, error) {
+	f := &File{Name: name, Size: int64(len(data)), data: data, mapped: mapped}
 	if opt != nil {
 		f.opt = *opt
 	}
@@ -117,6 +123,16 @@ func (f *File) Close() error {
 	r := f.release
 	f.release, f.data = nil, nil
 	return r()
+}
+
+// drop gives back the memory of a mapped file's bytes, which remain readable.
+func (f *File) drop(pos, end int64) {
+	if r := f.root(); r.mapped {
+		page := int64(os.Getpagesize())
+		if pos = alignUp(pos, page); pos < end {
+			dropPages(r.data[pos:end])
+		}
+	}
 }
 
 // Entries returns every entry of the file and its members in order of number.

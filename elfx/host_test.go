@@ -118,7 +118,7 @@ func TestGrowHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := open(t, path, data)
+			f := mustOpen(t, path, data)
 			for round := range 2 {
 				f = growOnce(t, f, int64(round))
 				next := fmt.Sprintf("%s.%d", path, round)

@@ -34,7 +34,7 @@ func rewrite(t testing.TB, f *File, changes map[*Entry][]byte) (*File, *RewriteR
 	if n, err := out.WriteTo(&buf); err != nil || n != out.Size() || !bytes.Equal(buf.Bytes(), out.Bytes()) {
 		t.Fatalf("WriteTo: %d bytes of %d, %v", n, out.Size(), err)
 	}
-	g := open(t, f.Name, buf.Bytes())
+	g := mustOpen(t, f.Name, buf.Bytes())
 	if len(g.Entries()) != len(f.Entries()) {
 		t.Fatalf("%d entries, %d before", len(g.Entries()), len(f.Entries()))
 	}
@@ -78,7 +78,7 @@ func TestRewriteStored(t *testing.T) {
 	for _, data := range [][]byte{
 		mustRead(t, "fatbin/stored.fatbin"), mustRead(t, "cubin/new/sm_80/gemm.cubin"), hostFile(t),
 	} {
-		f := open(t, "f", data)
+		f := mustOpen(t, "f", data)
 		for _, e := range f.Entries() {
 			if !e.Stored() || e.Kind != KindELF {
 				continue
@@ -100,7 +100,7 @@ func TestRewriteStored(t *testing.T) {
 // A change that still fits keeps the size of the file and the place of everything.
 func TestRewriteRecompressed(t *testing.T) {
 	for _, file := range []string{"lz4", "pair_lz4", "debug"} {
-		f := open(t, file, mustRead(t, "fatbin/"+file+".fatbin"))
+		f := mustOpen(t, file, mustRead(t, "fatbin/"+file+".fatbin"))
 		e := f.Entries()[0]
 		now := bytes.Clone(entryBytes(t, e))
 		now[parse(t, now).Kernels()[0].Offset+5] ^= 1
@@ -121,7 +121,7 @@ func TestRewriteRecompressed(t *testing.T) {
 // What does not fit makes a .fatbin grow; a grown one can grow again.
 func TestRewriteGrowsFatbin(t *testing.T) {
 	for _, file := range []string{"lz4", "zstd", "zstd_size", "concat", "relocatable"} {
-		f := open(t, file, mustRead(t, "fatbin/"+file+".fatbin"))
+		f := mustOpen(t, file, mustRead(t, "fatbin/"+file+".fatbin"))
 		for round := range 2 {
 			changes := map[*Entry][]byte{}
 			for _, e := range f.Entries() {
@@ -143,7 +143,7 @@ func TestRewriteGrowsFatbin(t *testing.T) {
 }
 
 func TestRewriteConcatPart(t *testing.T) {
-	f := open(t, "concat", mustRead(t, "fatbin/concat.fatbin"))
+	f := mustOpen(t, "concat", mustRead(t, "fatbin/concat.fatbin"))
 	e := f.Entries()[2]
 	now := bytes.Clone(entryBytes(t, e))
 	now[parse(t, now).Kernels()[0].Offset] ^= 1
@@ -158,7 +158,7 @@ func TestRewriteConcatPart(t *testing.T) {
 func TestRewriteObject(t *testing.T) {
 	obj := makeELF(etRel, madeSection{".nv_fatbin", shfAlloc, 0, mustRead(t, "fatbin/lz4.fatbin")})
 	for name, data := range map[string][]byte{"a.o": obj, "lib.a": archiveFile(t)} {
-		f := open(t, name, data)
+		f := mustOpen(t, name, data)
 		e := f.Entries()[len(f.Entries())-4]
 		small := bytes.Clone(entryBytes(t, e))
 		small[parse(t, small).Kernels()[0].Offset+5] ^= 1
@@ -172,7 +172,7 @@ func TestRewriteObject(t *testing.T) {
 }
 
 func TestRewriteForeignEntry(t *testing.T) {
-	a, b := open(t, "a", mustRead(t, "fatbin/lz4.fatbin")), open(t, "b", mustRead(t, "fatbin/lz4.fatbin"))
+	a, b := mustOpen(t, "a", mustRead(t, "fatbin/lz4.fatbin")), mustOpen(t, "b", mustRead(t, "fatbin/lz4.fatbin"))
 	if _, _, err := a.Rewrite(map[*Entry][]byte{b.Entries()[0]: nil}, RewriteOptions{}); err == nil {
 		t.Error("an entry of another file was accepted")
 	}
@@ -182,7 +182,7 @@ func TestBuildFatbin(t *testing.T) {
 	var chosen []*Entry
 	var want [][]byte
 	for _, data := range [][]byte{mustRead(t, "fatbin/lz4.fatbin"), mustRead(t, "fatbin/concat.fatbin"), mustRead(t, "cubin/new/sm_90a/tensor90a.cubin")} {
-		f := open(t, "f", data)
+		f := mustOpen(t, "f", data)
 		for _, e := range f.Entries() {
 			if e.SM == 90 && e.Kind == KindELF {
 				chosen = append(chosen, e)
@@ -194,7 +194,7 @@ func TestBuildFatbin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := open(t, "thin", out.Bytes())
+	g := mustOpen(t, "thin", out.Bytes())
 	checkAccounts(t, g)
 	if len(g.Entries()) != len(chosen) || len(g.Regions[0].Containers) != 3 {
 		t.Fatalf("%d entries in %d containers, want %d in 3", len(g.Entries()), len(g.Regions[0].Containers), len(chosen))

@@ -66,16 +66,27 @@ type finder struct {
 	valid bool
 }
 
-func (s *finder) find(data []byte, pos, end int64) int64 {
+func (s *finder) find(f *File, pos, end int64) int64 {
 	if s.valid && s.next >= pos {
 		return s.next
 	}
 	s.valid, s.next = true, end
-	if i := bytes.Index(data[pos:end], s.magic); i >= 0 {
-		s.next = pos + int64(i)
+	data := f.root().data
+	for pos < end {
+		stop := min(pos+scanStep, end)
+		// The next stretch starts inside the magic number, in case it lies across.
+		if i := bytes.Index(data[pos:min(stop+int64(len(s.magic))-1, end)], s.magic); i >= 0 {
+			s.next = pos + int64(i)
+			return s.next
+		}
+		f.drop(pos, stop)
+		pos = stop
 	}
 	return s.next
 }
+
+// scanStep is how much is searched before its pages are given back.
+const scanStep = 8 << 20
 
 // scan finds the containers of a region. In a dedicated region whatever has the magic
 // number is a container, damaged or not; elsewhere each candidate has to convince.
@@ -86,7 +97,7 @@ func (f *File) scan(r *Region) {
 	budget := 1<<16 + r.Size/8 // section headers to look at for bare cubins
 	gap := r.Offset            // everything before it is accounted for
 	for pos := r.Offset; pos < end; {
-		at := min(fat.find(data, pos, end), elf.find(data, pos, end))
+		at := min(fat.find(f, pos, end), elf.find(f, pos, end))
 		if at == end {
 			break
 		}
@@ -101,7 +112,8 @@ func (f *File) scan(r *Region) {
 	r.gap(data[gap:end])
 }
 
-// gap accounts for bytes between containers.
+// gap accounts for bytes between containers. A byte that is not zero ends the look at
+// them soon in data that is no padding.
 func (r *Region) gap(b []byte) {
 	if isZero(b) {
 		r.zeros += int64(len(b))

@@ -51,7 +51,7 @@ func openHandle(name string, fd *os.File, opt *Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	f, err := Open(name, data, opt)
+	f, err := open(name, data, opt, release != nil)
 	if err != nil {
 		if release != nil {
 			release()

@@ -72,6 +72,7 @@ func (x *extraction) writeOne(j *extractJob, buf []byte) ([]byte, error) {
 	if err != nil {
 		return buf, err
 	}
+	defer j.entry.Done()
 	j.size = int64(len(data))
 	return buf, x.create(filepath.Join(x.dir, j.name), data)
 }

@@ -201,6 +201,7 @@ func (r *lsRun) describeEntry(e *elfx.Entry, loaded bool) *lsEntry {
 		out.Kernels = nil
 	}
 	r.count(e, out)
+	e.Done()
 	return out
 }
 
