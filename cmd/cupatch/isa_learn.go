@@ -115,38 +115,26 @@ func runIsaLearn(e *env, args []string) error {
 	return nil
 }
 
-// learn runs opt, keeps each finished class in the journal, and puts the variants
-// into file. It returns the number of classes that were not explained.
-func (e *env) learn(opt *learn.Options, file *isa.TableFile, journal string) (bad int, err error) {
-	if opt.Known, err = readJournal(journal); err != nil {
-		return 0, err
-	}
-	if err := os.MkdirAll(filepath.Dir(journal), 0o755); err != nil {
-		return 0, err
-	}
-	log, err := os.OpenFile(journal, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+// learn runs opt, keeps what it finds in the journal, and puts the variants into file.
+// It returns the number of classes that were not explained.
+func (e *env) learn(opt *learn.Options, file *isa.TableFile, path string) (bad int, err error) {
+	j, err := openJournal(path, opt)
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close()
-	e.notef("%s: %d seed words, %d classes from %s", opt.Arch, len(opt.Seeds), len(opt.Known), journal)
-	var once sync.Once
-	var failed error
+	defer j.file.Close()
+	e.notef("%s: %d seed words; %d classes and %d examples from %s", opt.Arch, len(opt.Seeds), len(opt.Known), len(opt.Samples), path)
 	n := 0
 	opt.Done = func(r learn.Result) {
 		n++
 		e.notef("%5d %s", n, r)
-		line, err := json.Marshal(r)
-		if err == nil {
-			_, err = log.Write(append(line, '\n'))
-		}
-		if err != nil {
-			once.Do(func() { failed = err })
-		}
+		j.write(journalLine{Result: &r})
 	}
+	opt.Sample = func(class string, w isa.Word) { j.write(journalLine{Class: class, Word: &w}) }
+	opt.Searched = func() { j.write(journalLine{Searched: true}) }
 	results, err := learn.Learn(*opt)
 	if err == nil {
-		err = failed
+		err = j.err
 	}
 	if err != nil {
 		return 0, err
@@ -164,26 +152,61 @@ func (e *env) learn(opt *learn.Options, file *isa.TableFile, journal string) (ba
 	return bad, nil
 }
 
-func readJournal(path string) ([]learn.Result, error) {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
-		return nil, nil
+// A journal keeps what a run has learned, one JSON object a line, so that an interrupted
+// run goes on where it stopped.
+type journal struct {
+	mu   sync.Mutex
+	file *os.File
+	err  error
+}
+
+// A journalLine holds the result for a class, or an example of one, or says that the
+// search for classes is over.
+type journalLine struct {
+	Result   *learn.Result `json:",omitempty"`
+	Class    string        `json:",omitempty"`
+	Word     *isa.Word     `json:",omitempty"`
+	Searched bool          `json:",omitempty"`
+}
+
+// openJournal reads the journal at path into opt and opens it for more.
+func openJournal(path string, opt *learn.Options) (*journal, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
 	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	var out []learn.Result
+	opt.Samples = map[string][]isa.Word{}
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<28)
 	for sc.Scan() {
-		var r learn.Result
-		// A line that an interruption cut short is learned again.
-		if json.Unmarshal(sc.Bytes(), &r) == nil {
-			out = append(out, r)
+		var l journalLine
+		if json.Unmarshal(sc.Bytes(), &l) != nil {
+			continue // an interruption cut it short
 		}
+		switch {
+		case l.Result != nil:
+			opt.Known = append(opt.Known, *l.Result)
+		case l.Word != nil:
+			opt.Samples[l.Class] = append(opt.Samples[l.Class], *l.Word)
+		}
+		opt.SkipSearch = opt.SkipSearch || l.Searched
 	}
-	return out, sc.Err()
+	return &journal{file: f}, sc.Err()
+}
+
+func (j *journal) write(l journalLine) {
+	line, err := json.Marshal(l)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		_, err = j.file.Write(append(line, '\n'))
+	}
+	if j.err == nil {
+		j.err = err
+	}
 }
 
 var rxVersion = regexp.MustCompile(`V(\d+\.\d+\.\d+)`)

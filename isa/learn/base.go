@@ -31,6 +31,9 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 			res := Result{Opcode: opcodeOf(v.Value), Class: v.Class, Variant: v, Tested: len(ws)}
 			l.mu.Lock()
 			l.known[key{res.Opcode, res.Class}] = res
+			if l.opt.Done != nil {
+				l.opt.Done(res)
+			}
 			l.mu.Unlock()
 			l.pool.add(name, ws[0])
 			continue

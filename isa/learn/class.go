@@ -88,6 +88,10 @@ type class struct {
 	legals []*region
 	legal  [][]int // sets of atoms refused together
 
+	// outside has the answers for the bits whose flip leads out of the class. They are
+	// dear to ask for, and stay the same when the base moves.
+	outside map[int]Answer
+
 	found []isa.Word // words of other classes met on the way
 	notes []string
 }
@@ -180,6 +184,9 @@ func (c *class) grow(best *int, refused map[int]bool) bool {
 	for i, a := range c.ask(ws) {
 		if !a.OK {
 			refused[bs[i]] = true
+			if a.Class != c.name {
+				c.outside[bs[i]] = a
+			}
 			continue
 		}
 		if s := score(a.Text); a.Text != "" && s > *best {
@@ -225,15 +232,25 @@ type flip struct {
 func (c *class) flips(known isa.Word) []flip {
 	var fs []flip
 	var ws []isa.Word
+	var asked []int
 	for b := 16; b < 128; b++ {
 		if b == 91 || b >= 105 && b < 110 || known.Bit(b) == 1 {
 			continue
 		}
+		if a, ok := c.outside[b]; ok {
+			fs = append(fs, flip{bit: b, ans: a})
+			continue
+		}
+		asked = append(asked, len(fs))
 		fs = append(fs, flip{bit: b})
 		ws = append(ws, c.base.Xor(isa.BitWord(b)))
 	}
-	for i, a := range c.ask(ws) {
+	for k, a := range c.ask(ws) {
+		i := asked[k]
 		fs[i].ans = a
+		if !a.OK && a.Class != c.name {
+			c.outside[fs[i].bit] = a
+		}
 		if a.OK {
 			fs[i].hs = diff(c.toks, tokenize(a.Text))
 			fs[i].num = numeric(c.toks, fs[i].hs)

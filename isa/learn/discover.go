@@ -26,6 +26,7 @@ type pool struct {
 	samples map[key][]isa.Word
 	queue   []key
 	busy    int
+	sample  func(class string, w isa.Word) // told of every word that is kept
 }
 
 func newPool() *pool {
@@ -49,6 +50,9 @@ func (p *pool) add(name string, w isa.Word) {
 	}
 	if len(s) < samplesPerClass {
 		p.samples[k] = append(s, w)
+		if p.sample != nil {
+			p.sample(name, w)
+		}
 	}
 }
 

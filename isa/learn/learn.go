@@ -48,7 +48,14 @@ type Options struct {
 	Workers  int          // nvdisasm processes; 2 if 0
 	Done     func(Result) // called for each class learned, one at a time
 	Base     *isa.Table   // a related architecture whose variants are tried first
-	Known    []Result     // results of an earlier run, not learned again
+	// Sample is called for each word that is kept as an example of a class, and Samples
+	// are such words of an earlier run. After a run that has come to the end of its
+	// search, Searched is called; with SkipSearch no search is made.
+	Sample     func(class string, w isa.Word)
+	Samples    map[string][]isa.Word
+	Searched   func()
+	SkipSearch bool
+	Known      []Result // results of an earlier run, not learned again
 }
 
 // Learn learns an architecture. Results are sorted by opcode and class.
@@ -73,34 +80,18 @@ func Learn(opt Options) (results []Result, err error) {
 		os = append(os, o)
 	}
 	p := newPool()
+	p.sample = opt.Sample
+	for name, ws := range opt.Samples {
+		for _, w := range ws {
+			p.add(name, w)
+		}
+	}
 	l := &run{opt: opt, pool: p, known: map[key]Result{}}
 	for _, r := range opt.Known {
 		l.known[key{r.Opcode, r.Class}] = r
 	}
-	if opt.Base != nil {
-		vs := opt.Base.Variants()
-		if err := each(os, func(i int, o *Oracle) {
-			n := len(vs)
-			l.adopt(o, vs[n*i/len(os):n*(i+1)/len(os)], opt.Base)
-		}); err != nil {
-			return nil, err
-		}
-	}
-	if err := each(os, func(i int, o *Oracle) {
-		n := len(opt.Seeds)
-		p.seed(o, opt.Seeds[n*i/len(os):n*(i+1)/len(os)])
-	}); err != nil {
-		return nil, err
-	}
-	if opt.Scan {
-		known := p.opcodes()
-		if err := each(os, func(i int, o *Oracle) {
-			n := 4096 / len(os)
-			p.scan(o, n*i, n*(i+1), fillings, known)
-			if opt.Base == nil {
-				p.scan(o, n*i, n*(i+1), fillings[:2], invert(known))
-			}
-		}); err != nil {
+	if !opt.SkipSearch {
+		if err := l.search(os); err != nil {
 			return nil, err
 		}
 	}
@@ -115,6 +106,42 @@ func Learn(opt Options) (results []Result, err error) {
 		return a.Class < b.Class
 	})
 	return l.results, nil
+}
+
+// search looks for words of as many classes as it can find: in the related table, in the
+// seeds, and by trying opcodes.
+func (l *run) search(os []*Oracle) error {
+	if l.opt.Base != nil {
+		vs := l.opt.Base.Variants()
+		if err := each(os, func(i int, o *Oracle) {
+			n := len(vs)
+			l.adopt(o, vs[n*i/len(os):n*(i+1)/len(os)], l.opt.Base)
+		}); err != nil {
+			return err
+		}
+	}
+	if err := each(os, func(i int, o *Oracle) {
+		n := len(l.opt.Seeds)
+		l.pool.seed(o, l.opt.Seeds[n*i/len(os):n*(i+1)/len(os)])
+	}); err != nil {
+		return err
+	}
+	if l.opt.Scan {
+		known := l.pool.opcodes()
+		if err := each(os, func(i int, o *Oracle) {
+			n := 4096 / len(os)
+			l.pool.scan(o, n*i, n*(i+1), fillings, known)
+			if l.opt.Base == nil {
+				l.pool.scan(o, n*i, n*(i+1), fillings[:2], invert(known))
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	if l.opt.Searched != nil {
+		l.opt.Searched()
+	}
+	return nil
 }
 
 // invert returns the opcodes that are not in known.
@@ -197,7 +224,7 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 func LearnClass(o *Oracle, name string, samples []isa.Word, tests int) Result {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)
-	c := &class{o: o, name: name, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
+	c := &class{o: o, name: name, outside: map[int]Answer{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
 	res := Result{Class: name, Opcode: opcodeOf(samples[0])}
 	res.Variant, res.Misses, res.Tested = c.learn(samples, tests)
 	res.Text, res.found, res.Notes = c.text, c.found, c.notes

@@ -225,13 +225,33 @@ func (c *class) learnFrom(v *isa.Variant, m miss) error {
 		c.addHunks(diff(c.toks, toks), union(on, deps)...)
 		return nil
 	}
-	for r, p := range cut {
+	var wrong []*region
+	for _, r := range c.regions {
+		p := cut[r]
 		if got := join(toks[p[0]:p[1]]); !sameText(got, h[r].text) {
 			r.known[got] = true
 			c.addSpan(r.lo, r.hi, deps...)
+			wrong = append(wrong, r)
+		}
+	}
+	// Where neighbours are wrong together, the cut between them was a guess.
+	for i := 1; i < len(wrong); i++ {
+		a, b := wrong[i-1], wrong[i]
+		if c.onlyModifiers(a.hi, b.lo) {
+			c.addSpan(a.lo, b.hi, deps...)
 		}
 	}
 	return nil
+}
+
+// onlyModifiers reports whether base tokens lo to hi-1 are all modifiers.
+func (c *class) onlyModifiers(lo, hi int) bool {
+	for _, t := range c.toks[lo:hi] {
+		if t[0] != '.' {
+			return false
+		}
+	}
+	return true
 }
 
 // blame makes every region that wrongly says "refused" or "silent" depend on deps.
