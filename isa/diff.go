@@ -14,7 +14,7 @@ func DiffTables(a, b *Table) TableDiff {
 	var d TableDiff
 	full := func(v *Variant) string { return FormatVariant(v) }
 	class := func(v *Variant) string { return v.Class }
-	as, bs := sortVariants(a.variants), sortVariants(b.variants)
+	as, bs := sortVariants(a.Variants()), sortVariants(b.Variants())
 	as, bs, same := pairUp(as, bs, full)
 	d.Same = len(same)
 	as, bs, d.Changed = pairUp(as, bs, variantKey)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A TableFile is an instruction table as text says it.
@@ -43,10 +44,15 @@ type TableFile struct {
 	Variants []*Variant // all variants, those of the base included
 	// lists has the named lists that the file and its base define.
 	lists map[string]*list
+	// pending has what is still to read of the variants; nil for a file read as a whole.
+	pending map[*Variant]*pending
 }
 
-// A list is a named choice by one field's value.
+// A list is a named choice by one field's value. What it holds is there after load.
 type list struct {
+	text  string
+	once  sync.Once
+	err   error
 	width int
 	table []uint16
 	alts  []Alt

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,7 +131,30 @@ func TestTableRoundTrip(t *testing.T) {
 		t.Fatalf("seed %d: %v\n%s", seed, err, text)
 	}
 	compareTables(t, seed, got, f)
+	testLazy(t, seed, string(text), nil, f)
 	testDelta(t, r, seed, got)
+}
+
+// testLazy reads text in the lazy way, completes all of it from several goroutines,
+// and compares it with want.
+func testLazy(t *testing.T, seed uint64, text string, base func(Arch) (*TableFile, error), want *TableFile) {
+	t.Helper()
+	got, err := parseLazy(text, base)
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	tab := newTable(got.Arch, got.Variants, got.pending)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for _, v := range want.Variants {
+				tab.Text(tab.Decode(v.Value), 0)
+			}
+			tab.Groups(tab.Variants()[0])
+		})
+	}
+	wg.Wait()
+	compareTables(t, seed, got, want)
 }
 
 func compareTables(t *testing.T, seed uint64, got, want *TableFile) {
@@ -172,6 +196,11 @@ func testDelta(t *testing.T, r *rand.Rand, seed uint64, base *TableFile) {
 		t.Fatalf("seed %d: %v\n%s", seed, err, text)
 	}
 	compareTables(t, seed, got, f)
+	baseText, err := FormatTable(base, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testLazy(t, seed, string(text), func(Arch) (*TableFile, error) { return parseLazy(string(baseText), nil) }, f)
 	for i, j := 0, len(f.Variants)-1; i < j; i, j = i+1, j-1 {
 		f.Variants[i], f.Variants[j] = f.Variants[j], f.Variants[i]
 	}

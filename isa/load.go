@@ -82,8 +82,20 @@ func Load(a Arch) (*Table, error) {
 }
 
 // LoadFile returns what the program has for just a, in the form of text: the base that
-// [ParseTable] may ask for. It must not be changed.
+// [ParseTable] may ask for.
 func LoadFile(a Arch) (*TableFile, error) {
+	if packedTables()[a] == nil {
+		return nil, &UnknownArchError{a, Arches()}
+	}
+	text, err := unpack(a.String())
+	if err != nil {
+		return nil, err
+	}
+	return ParseTable(string(text), LoadFile)
+}
+
+// lazyFile is LoadFile for tables that are read when they are needed.
+func lazyFile(a Arch) (*TableFile, error) {
 	p := packedTables()[a]
 	if p == nil {
 		return nil, &UnknownArchError{a, Arches()}
@@ -98,11 +110,11 @@ func (p *packedTable) load(a Arch) {
 		if text, p.err = unpack(a.String()); p.err != nil {
 			return
 		}
-		if p.file, p.err = ParseTable(string(text), LoadFile); p.err != nil {
+		if p.file, p.err = parseLazy(string(text), lazyFile); p.err != nil {
 			p.err = fmt.Errorf("table of %s: %w", a, p.err)
 			return
 		}
-		p.table = NewTable(a, p.file.Variants)
+		p.table = newTable(a, p.file.Variants, p.file.pending)
 	})
 }
 

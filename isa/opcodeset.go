@@ -15,7 +15,7 @@ func (s *OpcodeSet) Has(w Word) bool {
 // which pred is true. A word whose opcode is not in the set has no such mnemonic.
 func (t *Table) MayMatch(pred func(mnemonic string) bool) *OpcodeSet {
 	var s OpcodeSet
-	for _, v := range t.variants {
+	for _, v := range t.Variants() {
 		if slices.ContainsFunc(v.Mnemonics(), pred) {
 			op := opcodeOf(v.Value)
 			s.bits[op/64] |= 1 << (op % 64)

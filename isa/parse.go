@@ -23,11 +23,22 @@ func (e *TableError) Unwrap() error { return e.Err }
 // called with its architecture and returns its table. Errors in the text are
 // [*TableError].
 func ParseTable(text string, base func(Arch) (*TableFile, error)) (*TableFile, error) {
-	r := tableReader{file: &TableFile{lists: map[string]*list{}}, base: base, fields: map[string]Field{}, keys: map[string]bool{},
+	return newTableReader(base).parse(text)
+}
+
+func newTableReader(base func(Arch) (*TableFile, error)) *tableReader {
+	return &tableReader{file: &TableFile{lists: map[string]*list{}}, base: base, fields: map[string]Field{}, keys: map[string]bool{},
 		seen: map[string]uint16{}}
+}
+
+// parse reads a table.
+func (r *tableReader) parse(text string) (*TableFile, error) {
 	for r.next(&text) {
 		if err := r.parseLine(); err != nil {
 			return nil, &TableError{r.line, err}
+		}
+		if r.v != nil && r.file.pending != nil {
+			r.postpone(&text)
 		}
 	}
 	if err := r.finish(); err != nil {
@@ -179,9 +190,11 @@ func (r *tableReader) parseIndented(s string) error {
 // finish ends the list or class whose lines were being read.
 func (r *tableReader) finish() error {
 	if r.listName != "" {
-		l, err := parseList(r.listBody)
-		if err != nil {
-			return fmt.Errorf("list %s: %w", r.listName, err)
+		l := &list{text: r.listBody}
+		if r.file.pending == nil {
+			if err := l.load(); err != nil {
+				return fmt.Errorf("list %s: %w", r.listName, err)
+			}
 		}
 		r.file.lists[r.listName] = l
 		r.listName = ""
@@ -246,6 +259,9 @@ func (r *tableReader) merge() {
 			delete(mine, k)
 		}
 		r.file.Variants = append(r.file.Variants, v)
+		if p := r.baseFile.pending[v]; p != nil && r.file.pending != nil {
+			r.file.pending[v] = p
+		}
 	}
 	for _, v := range r.own {
 		if mine[variantKey(v)] == v {

@@ -127,7 +127,7 @@ func (r *tableReader) operand(s string, n int) (Slot, *list, error) {
 	var ok bool
 	if slot.Kind, ok = kindOf(name); !ok {
 		l := r.file.lists[name]
-		if l == nil || l.width != f.Width() || rest != "" {
+		if l == nil || l.load() != nil || l.width != f.Width() || rest != "" {
 			return slot, nil, fmt.Errorf("%q is neither a kind of operand nor a list for %d bits", name, f.Width())
 		}
 		return slot, l, nil
@@ -369,8 +369,8 @@ func (r *tableReader) parsePattern(s string) error {
 	return nil
 }
 
-// parseList reads `A | B*3 | …`.
-func parseList(s string) (*list, error) {
+// parseList reads `A | B*3 | …` as the table and the alternatives of a piece.
+func parseList(s string) (*Piece, error) {
 	var p Piece
 	r := tableReader{seen: map[string]uint16{}}
 	for _, e := range strings.Split(s, " | ") {
@@ -399,14 +399,10 @@ func parseList(s string) (*list, error) {
 			p.Table = append(p.Table, x)
 		}
 	}
-	l := &list{table: p.Table, alts: p.Alts}
-	for 1<<l.width < len(p.Table) {
-		l.width++
+	if n := len(p.Table); n&(n-1) != 0 {
+		return nil, fmt.Errorf("%d entries, which is no power of two", n)
 	}
-	if 1<<l.width != len(p.Table) {
-		return nil, fmt.Errorf("%d entries, which is no power of two", len(p.Table))
-	}
-	return l, nil
+	return &p, nil
 }
 
 // cutUnescaped cuts s at the last * that no backslash escapes.

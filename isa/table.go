@@ -16,7 +16,8 @@ type Table struct {
 	// first; those of opcode i are cands[first[i]:first[i+1]].
 	cands  []candidate
 	first  [numOpcodes + 1]uint32
-	groups sync.Map // *Variant → []*Group
+	all    sync.Once // completes the variants
+	groups sync.Map  // *Variant → []*Group
 
 	namesOnce sync.Once
 	names     map[string][]*candidate
@@ -26,6 +27,7 @@ type Table struct {
 type candidate struct {
 	mask, value Word
 	v           *Variant
+	pending     *pending // what is still to read of v, or nil
 	prog        atomic.Pointer[program]
 	enc         atomic.Pointer[encodeForm]
 }
@@ -39,7 +41,9 @@ func opcodeOf(w Word) int { return int(w.Lo&0xfff | w.Hi>>27&1<<12) }
 // NewTable returns the table of the variants vs, which it keeps and which must not
 // change afterwards. Where the patterns of several variants fit a word, the one with
 // the most constant bits decides, and among equals the one that comes first.
-func NewTable(arch Arch, vs []*Variant) *Table {
+func NewTable(arch Arch, vs []*Variant) *Table { return newTable(arch, vs, nil) }
+
+func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
 	t := &Table{arch: arch, variants: vs, cands: make([]candidate, len(vs))}
 	sorted := slices.Clone(vs)
 	slices.SortStableFunc(sorted, func(a, b *Variant) int {
@@ -47,7 +51,8 @@ func NewTable(arch Arch, vs []*Variant) *Table {
 			cmp.Compare(b.Mask.OnesCount(), a.Mask.OnesCount()))
 	})
 	for i, v := range sorted {
-		t.cands[i].mask, t.cands[i].value, t.cands[i].v = v.Mask, v.Value, v
+		c := &t.cands[i]
+		c.mask, c.value, c.v, c.pending = v.Mask, v.Value, v, pend[v]
 	}
 	i := 0
 	for op := range numOpcodes {
@@ -63,7 +68,14 @@ func NewTable(arch Arch, vs []*Variant) *Table {
 func (t *Table) Arch() Arch { return t.arch }
 
 // Variants returns the variants of t. They must not be changed.
-func (t *Table) Variants() []*Variant { return t.variants }
+func (t *Table) Variants() []*Variant {
+	t.all.Do(func() {
+		for i := range t.cands {
+			t.cands[i].complete()
+		}
+	})
+	return t.variants
+}
 
 // find returns what is known of the variant that w has, or nil.
 func (t *Table) find(w Word) *candidate {
@@ -104,16 +116,25 @@ func (t *Table) Decode(w Word) Inst {
 func (c *candidate) program() *program {
 	p := c.prog.Load()
 	if p == nil {
+		c.complete()
 		p = compile(c.v)
 		c.prog.Store(p)
 	}
 	return p
 }
 
+// complete reads what is still to read of c's variant.
+func (c *candidate) complete() {
+	if c.pending != nil {
+		c.pending.read(c.v)
+	}
+}
+
 // encodeForm returns c's variant prepared for reading text.
 func (c *candidate) encodeForm() *encodeForm {
 	f := c.enc.Load()
 	if f == nil {
+		c.complete()
 		f = newEncodeForm(c.v)
 		c.enc.Store(f)
 	}
@@ -124,6 +145,7 @@ func (c *candidate) encodeForm() *encodeForm {
 // order in which they are tried.
 func (t *Table) named(name string) []*candidate {
 	t.namesOnce.Do(func() {
+		t.Variants()
 		t.names = map[string][]*candidate{}
 		for i := range t.cands {
 			for _, n := range t.cands[i].v.Mnemonics() {
