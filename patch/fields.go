@@ -213,15 +213,15 @@ func (r *Rule) runCount() string {
 
 // resolveField finds the kind of a field of an instruction.
 func (c *exprCompiler) resolveField(f *fieldRef, pos int) error {
+	if c.rule.items[f.item].run && c.rule.runItem() < 0 {
+		return c.errorf(pos, "the rule has several runs, and %s would mean all their members", f.name)
+	}
 	if k, ok := controlFields[f.name]; ok {
 		f.kind = k
 		if k == fieldReuse {
 			f.index = int(f.name[len(f.name)-1] - 'a')
 		}
 		return nil
-	}
-	if c.rule.items[f.item].run && c.rule.runItem() < 0 {
-		return c.errorf(pos, "the rule has several runs, and %s would mean all their members", f.name)
 	}
 	scope := c.names.of(f.item, f.delta)
 	f.scope = scope

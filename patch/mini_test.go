@@ -67,3 +67,9 @@ func cubins(list ...*Target) []*elfx.Cubin {
 	}
 	return out
 }
+
+// nopWord returns the word of NOP.
+func nopWord(tb testing.TB) isa.Word {
+	tb.Helper()
+	return isa.LoadWord(code(tb, miniTable(tb), "NOP ;"))
+}

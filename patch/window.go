@@ -67,11 +67,11 @@ func (ctx *evalCtx) place(k, i int) bool {
 		}
 		return false
 	case it.run:
-		if i > 0 && it.min > 0 && ctx.fits(it, i-1) {
+		if i > 0 && ctx.fits(it, i-1) {
 			return false // the run starts earlier: a run is all of its members
 		}
 		n := ctx.runAt(it, i)
-		if n < it.min || it.max >= 0 && n > it.max || n > 0 && it.min == 0 && i > 0 && ctx.fits(it, i-1) {
+		if n < it.min || it.max >= 0 && n > it.max {
 			return false
 		}
 		ctx.win.size[k] = n

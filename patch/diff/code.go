@@ -1,0 +1,352 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+// controlMask has bits 105–124, the control code with reuse flags and batch number.
+var controlMask = isa.Word{Hi: (1<<20 - 1) << 41}
+
+// Targets of an instruction that are no index.
+const (
+	noTarget = -1 // the instruction has none
+	outside  = -2 // it lies outside the code; Code.syms says where
+)
+
+// A Code is the instructions of one kernel made ready for comparing: padding is left
+// out, and addresses that the word contains are replaced by what they mean.
+type Code struct {
+	Arch    string
+	Kernel  *elfx.Kernel
+	Table   *isa.Table // nil where the architecture is not known
+	Unknown int        // words that the table does not know
+	Padding int        // NOPs that are never executed
+
+	raw  bool // the architecture's instructions are not 128 bits: bytes are compared
+	data []byte
+	pos  []int32 // by index: number of the instruction, address/16
+	// By index: the word with relocated and pc-relative fields cleared, the index that
+	// it names as target, and what else it refers to (into syms, 0 is none).
+	norm   []isa.Word
+	target []int32
+	sym    []uint32
+	syms   []string
+}
+
+// Len returns the number of instructions without padding.
+func (c *Code) Len() int { return len(c.pos) }
+
+// PC returns the address of instruction i.
+func (c *Code) PC(i int) uint64 { return uint64(c.pos[i]) * isa.WordSize }
+
+// Word returns instruction i as it stands in the file.
+func (c *Code) Word(i int) isa.Word { return isa.LoadWord(c.data[c.PC(i):]) }
+
+// Text returns the text of instruction i, without control code.
+func (c *Code) Text(i int) string { return c.textOf(c.Word(i), c.PC(i)) }
+
+func (c *Code) textOf(w isa.Word, pc uint64) string {
+	if c.Table == nil {
+		return fmt.Sprintf(".word %s", w)
+	}
+	return c.Table.Text(c.Table.Decode(w), pc)
+}
+
+// decode returns instruction w decoded; without a table every word is unknown.
+func (c *Code) decode(w isa.Word) isa.Inst {
+	if c.Table == nil {
+		return isa.Inst{Word: w, Status: isa.StatusUnknown}
+	}
+	return c.Table.Decode(w)
+}
+
+// TableFor returns the instruction table of a cubin, nil where there is none: words
+// then compare by their bits.
+func TableFor(c *elfx.Cubin) *isa.Table {
+	a, err := isa.ParseArch(c.Arch)
+	if err != nil || c.InstructionSize() != isa.WordSize {
+		return nil
+	}
+	t, err := isa.Load(a)
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
+// NewCode makes the code of a kernel ready. t may be nil.
+//
+// Code of architectures before sm_70, whose instructions are not 128 bits wide, and bytes
+// behind the last whole instruction are compared as they are.
+func NewCode(cubin *elfx.Cubin, k *elfx.Kernel, t *isa.Table) *Code {
+	c := &Code{Arch: cubin.Arch, Kernel: k, Table: t, data: k.Data(), syms: []string{""}, raw: cubin.InstructionSize() != isa.WordSize}
+	b := &codeBuilder{Code: c, cubin: cubin, n: len(c.data) / isa.WordSize}
+	b.scan()
+	b.live()
+	b.relocations()
+	b.resolve()
+	return c
+}
+
+// A codeBuilder holds what is known by instruction number while a Code is made.
+type codeBuilder struct {
+	*Code
+	cubin  *elfx.Cubin
+	n      int
+	infos  []*variantInfo // nil for an unknown word
+	to     map[int32]uint64
+	isGoal []bool  // a branch goes there
+	index  []int32 // by instruction number: index, -1 for padding
+	cache  [64]*variantInfo
+}
+
+// info returns what is known of the variant v.
+func (b *codeBuilder) info(v *isa.Variant) *variantInfo {
+	slot := &b.cache[v.Value.Lo>>3&63]
+	if *slot == nil || (*slot).v != v {
+		*slot = infoOf(v)
+	}
+	return *slot
+}
+
+// scan decodes every word and collects where branches go.
+func (b *codeBuilder) scan() {
+	b.infos = make([]*variantInfo, b.n)
+	b.isGoal = make([]bool, b.n)
+	b.to = map[int32]uint64{}
+	for i := range b.n {
+		w := isa.LoadWord(b.data[i*isa.WordSize:])
+		in := b.decode(w)
+		if in.Status != isa.StatusKnown {
+			b.Unknown++
+			continue
+		}
+		v := b.info(in.Variant)
+		b.infos[i] = v
+		if !v.hasRel {
+			continue
+		}
+		pc := uint64(i) * isa.WordSize
+		if _, to, ok := v.relative(w, pc); ok {
+			b.to[int32(i)] = to
+			b.goal(to)
+		}
+	}
+	b.returns()
+}
+
+// goal notes that control can reach the address to.
+func (b *codeBuilder) goal(to uint64) {
+	if to%isa.WordSize == 0 && to/isa.WordSize < uint64(b.n) {
+		b.isGoal[to/isa.WordSize] = true
+	}
+}
+
+// returnReach is how many instructions a return address may stand before its call.
+const returnReach = 64
+
+// returns finds the return addresses that a MOV puts into a register for a following
+// CALL: an immediate that is the address behind that CALL.
+func (b *codeBuilder) returns() {
+	for i, v := range b.infos {
+		if v == nil || v.mnemonic != "MOV" {
+			continue
+		}
+		w := isa.LoadWord(b.data[i*isa.WordSize:])
+		f, ok := v.immediate(w)
+		if !ok {
+			continue
+		}
+		to := f.Get(w)
+		call := int(to/isa.WordSize) - 1
+		if to%isa.WordSize != 0 || call <= i || call > i+returnReach || call >= b.n-1 {
+			continue
+		}
+		if c := b.infos[call]; c != nil && c.mnemonic == "CALL" {
+			b.to[int32(i)] = to
+			b.goal(to)
+		}
+	}
+}
+
+// live lists the instructions that are no padding: NOPs at the end, and those behind
+// an instruction that control never passes and that no branch goes to.
+func (b *codeBuilder) live() {
+	n := b.n
+	for n > 0 && b.isNOP(n-1) && !b.isGoal[n-1] {
+		n--
+	}
+	b.index = make([]int32, b.n)
+	dead := false
+	for i := range b.n {
+		if i >= n || dead && b.isNOP(i) && !b.isGoal[i] {
+			b.index[i] = -1
+			b.Padding++
+			continue
+		}
+		b.index[i] = int32(len(b.pos))
+		b.pos = append(b.pos, int32(i))
+		dead = b.infos[i] != nil && b.infos[i].ends(isa.LoadWord(b.data[i*isa.WordSize:]))
+	}
+}
+
+// nopOpcode is the opcode of NOP, bits 0–11, on every architecture from sm_70 on.
+const nopOpcode = 0x918
+
+func (b *codeBuilder) isNOP(i int) bool {
+	if b.raw {
+		return false
+	}
+	if b.infos[i] != nil {
+		return b.infos[i].mnemonic == "NOP"
+	}
+	return isa.LoadWord(b.data[i*isa.WordSize:]).Lo&0xfff == nopOpcode
+}
+
+// relocations fills norm, target and sym from the relocations of the code.
+func (b *codeBuilder) relocations() {
+	for _, i := range b.pos {
+		b.norm = append(b.norm, isa.LoadWord(b.data[int(i)*isa.WordSize:]))
+		b.target = append(b.target, noTarget)
+		b.sym = append(b.sym, 0)
+	}
+	relocs := b.Kernel.Relocs()
+	if len(relocs) == 0 {
+		return
+	}
+	funcs := b.Kernel.Functions()
+	inPlace := hasRel(b.cubin, b.Kernel)
+	for _, r := range relocs {
+		num := r.Offset / isa.WordSize
+		if num >= uint64(b.n) || b.index[num] < 0 {
+			continue
+		}
+		i := b.index[num]
+		delete(b.to, int32(num))
+		if f := relocFields[r.Type]; f != nil && !inPlace && r.Offset%isa.WordSize == 0 {
+			b.norm[i] = f.MustSet(b.norm[i], 0)
+		}
+		text := fmt.Sprintf("reloc %d ", r.Type)
+		if at, ok := ownAddress(b.Kernel, funcs, r); ok {
+			b.refer(i, at, text)
+			continue
+		}
+		b.refer(i, ^uint64(0), fmt.Sprintf("%s%s+%#x", text, anonymous(r.Symbol, b.Kernel.Name), r.Addend))
+	}
+}
+
+// refer notes that instruction i refers to an address in the code and, or else, to
+// what text says.
+func (b *codeBuilder) refer(i int32, at uint64, text string) {
+	if at != ^uint64(0) {
+		num := at / isa.WordSize
+		if b.target[i] >= 0 {
+			text += fmt.Sprintf("and %d ", b.target[i])
+		}
+		if at%isa.WordSize == 0 && num < uint64(b.n) && b.index[num] >= 0 {
+			b.target[i] = b.index[num]
+		} else {
+			b.target[i] = outside
+			text += fmt.Sprintf("at %+d", int64(at)-int64(b.n)*isa.WordSize)
+		}
+	}
+	if old := b.sym[i]; old != 0 {
+		text = b.syms[old] + " " + text
+	}
+	if text != "" {
+		b.sym[i] = uint32(len(b.syms))
+		b.syms = append(b.syms, text)
+	}
+}
+
+// resolve turns the targets that were found in the words into indexes and clears their
+// fields.
+func (b *codeBuilder) resolve() {
+	for num, to := range b.to {
+		i := b.index[num]
+		if i < 0 {
+			continue
+		}
+		w := b.norm[i]
+		v := b.infos[num]
+		f, _, ok := v.relative(w, 0)
+		if !ok {
+			f, ok = v.immediate(w)
+		}
+		if ok {
+			b.norm[i] = f.MustSet(w, 0)
+			b.refer(i, to, "")
+		}
+	}
+}
+
+// hasRel reports whether a kernel has relocations of the kind that keep their addend in
+// the instruction.
+func hasRel(c *elfx.Cubin, k *elfx.Kernel) bool {
+	const shtRel = 9
+	for i := range c.Sections() {
+		if s := &c.Sections()[i]; s.Type == shtRel && int(s.Info) == k.Index && s.Size > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ownAddress returns the address in the kernel's code that a relocation means, if it
+// means one.
+func ownAddress(k *elfx.Kernel, funcs []elfx.Function, r elfx.Reloc) (uint64, bool) {
+	if r.Symbol == k.Name || r.Symbol == k.Section {
+		return uint64(r.Addend), true
+	}
+	for _, f := range funcs {
+		if f.Name == r.Symbol {
+			return f.Offset + uint64(r.Addend), true
+		}
+	}
+	return 0, false
+}
+
+// anonymous returns a symbol with the name of the kernel that it belongs to left out,
+// so that a renamed kernel refers to the same things.
+func anonymous(symbol, kernel string) string {
+	if kernel == "" {
+		return symbol
+	}
+	if s, ok := strings.CutPrefix(symbol, "$"+kernel+"$"); ok {
+		return "$<self>$" + s
+	}
+	if i := strings.LastIndexByte(symbol, '.'); i >= 0 && symbol[i+1:] == kernel {
+		return symbol[:i+1] + "<self>"
+	}
+	return symbol
+}
+
+// relocFields are the bits that a relocation replaces, by its type; the names of the
+// types, which cuobjdump -elf prints, say so: R_CUDA_ABS32_LO_32 has 32 bits from bit 32.
+// A type that is not listed leaves the word to be compared as it is.
+var relocFields = map[uint32]isa.Field{
+	55:  isa.Bits(32, 63),   // R_CUDA_ABS32_32
+	56:  isa.Bits(32, 63),   // R_CUDA_ABS32_LO_32
+	57:  isa.Bits(32, 63),   // R_CUDA_ABS32_HI_32
+	58:  isa.Bits(34, 80),   // R_CUDA_ABS47_34
+	59:  isa.Bits(32, 47),   // R_CUDA_ABS16_32
+	60:  isa.Bits(32, 55),   // R_CUDA_ABS24_32
+	61:  isa.Bits(32, 63),   // R_CUDA_FUNC_DESC32_32
+	62:  isa.Bits(32, 63),   // R_CUDA_FUNC_DESC32_LO_32
+	63:  isa.Bits(32, 63),   // R_CUDA_FUNC_DESC32_HI_32
+	64:  isa.Bits(40, 58),   // R_CUDA_CONST_FIELD19_40
+	66:  isa.Bits(38, 58),   // R_CUDA_CONST_FIELD21_38
+	74:  isa.Bits(40, 63),   // R_CUDA_ABS24_40
+	75:  split(34, 80),       // R_CUDA_ABS55_16_34
+	112: isa.Bits(32, 63),   // R_CUDA_UNIFIED32_LO_32
+	113: isa.Bits(32, 63),   // R_CUDA_UNIFIED32_HI_32
+	114: split(34, 81),       // R_CUDA_ABS56_16_34
+	115: isa.Bits(37, 58),   // R_CUDA_CONST_FIELD22_37
+}
+
+// split is the field of bits 16–23 and lo–hi.
+func split(lo, hi int) isa.Field { return append(isa.Bits(16, 23), isa.Bits(lo, hi)...) }
