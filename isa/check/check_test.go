@@ -1,0 +1,82 @@
+package check
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+const table = `arch sm_90
+
+class a 0x0001
+  text AAA{72?.X} {16:23 R}{24:31=0?:, {24:31 R}}
+  hidden 32:39
+
+class b 0x0002
+  text BBB{72:73 !illegal | .A | .B | !silent}
+`
+
+func parse(t *testing.T) *isa.TableFile {
+	t.Helper()
+	f, err := isa.ParseTable(strings.Replace(strings.Replace(table, "{72:73 !illegal | .A | .B | !silent}", "{72:73 l}", 1),
+		"\nclass a", "list l = !illegal | .A | .B | !silent\n\nclass a", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestRun(t *testing.T) {
+	f := parse(t)
+	tab := isa.NewTable(f.Arch, f.Variants)
+	// An nvdisasm that thinks otherwise of b: value 0 is legal and 1 is .C.
+	oracle := func(words []isa.Word) ([]Answer, error) {
+		var out []Answer
+		for _, w := range words {
+			a := Answer{Text: tab.Text(tab.Decode(w), 0)}
+			switch {
+			case strings.HasPrefix(a.Text, ".silent"):
+				a.Text = ""
+			case strings.HasPrefix(a.Text, ".word"):
+				a = Answer{Refused: true}
+			case strings.HasPrefix(a.Text, ".illegal"):
+				a.Text = "BBB"
+			}
+			a.Text = strings.Replace(a.Text, "BBB.A", "BBB.C", 1)
+			out = append(out, a)
+		}
+		return out, nil
+	}
+	control := isa.DefaultControl.Set(isa.Word{}).Hi
+	word := func(lo, hi uint64) isa.Word { return isa.Word{Lo: lo | 7<<12, Hi: hi<<8 | control} }
+	real := []isa.Word{word(1, 1), word(1|5<<16|7<<24, 0), word(2, 0), word(2, 1), word(2, 2), word(2, 3), word(3, 0)}
+	rep, err := Run(tab, oracle, real, Options{Examples: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Tally{Words: 7, Accepted: 6, Equal: 4, Refused: 1, RefusedToo: 1, Reencoded: 3, EncodedText: 3, EncodedSame: 3}
+	if rep.Real != want {
+		t.Errorf("got %+v, want %+v", rep.Real, want)
+	}
+	if len(rep.Kinds) != 2 || rep.Kinds[0].What != "has another text" || rep.Kinds[1].What != "is refused, nvdisasm accepts it" {
+		t.Errorf("disagreements: %+v", rep.Kinds)
+	}
+}
+
+func TestFitDefaults(t *testing.T) {
+	f := parse(t)
+	hi := isa.DefaultControl.Set(isa.Word{}).Hi
+	var words []isa.Word
+	for r := range uint64(10) {
+		words = append(words, isa.Word{Lo: 1 | 7<<12 | r<<16 | 0x5a<<32, Hi: hi})
+	}
+	words = append(words, isa.Word{Lo: 1 | 7<<12 | 0x11<<32, Hi: hi})
+	if n := FitDefaults(f.Arch, f.Variants, words); n != 1 || f.Variants[0].Default != (isa.Word{Lo: 0x5a << 32}) {
+		t.Errorf("%d changed, default %v", n, f.Variants[0].Default)
+	}
+	tab := isa.NewTable(f.Arch, f.Variants)
+	if w, err := tab.Encode("AAA R3", 0, nil); err != nil || w != words[3] {
+		t.Errorf("got %v, %v, want %v", w, err, words[3])
+	}
+}
