@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 
@@ -23,7 +26,8 @@ architecture.
   isa check --arch A FILE…           compare with nvdisasm
   isa learn --arch A -o FILE         make a table by asking nvdisasm
 
-cupatch isa COMMAND --help tells more of each.
+cupatch isa COMMAND --help tells more of each. A folder named by CUPATCH_TABLES may hold
+tables of your own, sm_90.txt and so on, which come before those of the program.
 
 examples:
   cupatch isa show LDG --arch sm_90
@@ -79,10 +83,33 @@ func (e *env) table(arch string) (*isa.Table, error) {
 	return e.tableOf(arch)
 }
 
+// tablesVar names a folder with tables that come before those of the program.
+const tablesVar = "CUPATCH_TABLES"
+
+// ownTable returns the user's own table of a, or nil if there is none.
+func ownTable(a isa.Arch) (*isa.Table, error) {
+	dir := os.Getenv(tablesVar)
+	if dir == "" {
+		return nil, nil
+	}
+	f, err := readTableFile(filepath.Join(dir, a.String()+".txt"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return isa.NewTable(f.Arch, f.Variants), nil
+}
+
+// tableOf returns the table for an architecture as people spell it.
 func (e *env) tableOf(arch string) (*isa.Table, error) {
 	a, err := isa.ParseArch(arch)
 	if err != nil {
 		return nil, e.usageError(err)
+	}
+	if t, err := ownTable(a); t != nil || err != nil {
+		return t, err
 	}
 	t, err := isa.Load(a)
 	var unknown *isa.UnknownArchError
