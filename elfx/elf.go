@@ -43,8 +43,13 @@ const (
 	shnLoReserve = 0xff00
 	shnXindex    = 0xffff
 
-	ptLoad = 1
-	ptPhdr = 6
+	ptNull        = 0
+	ptLoad        = 1
+	ptNote        = 4
+	ptPhdr        = 6
+	ptGNUProperty = 0x6474e553
+
+	emX86 = 62
 )
 
 var elfMagic = []byte{0x7f, 'E', 'L', 'F', 2, 1, 1}

@@ -3,6 +3,7 @@ package elfx
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -25,12 +26,14 @@ const (
 
 // A hostELF is a host program or library in the course of growing.
 //
-// The sections that do not fit any more move to a segment at the end of the file. The
-// program header table needs one entry more; it moves into the space that the first
-// of the sections leaves, which is mapped already. Everything else stays where it is:
+// The sections that do not fit any more move to a segment at the end of the file;
+// everything else stays where it is. The segment needs a program header. A spare one
+// is used if there is one (see spareHeader). If not, the table, longer by one, moves
+// into the space that the first of the sections leaves, which is mapped already:
 //
 //	before  header  phdrs   .text …  .nv_fatbin          .data …  sections
-//	after   header  (old)   .text …  phdrs, then zeros   .data …  sections  .nv_fatbin
+//	after   header  phdrs   .text …  zeros               .data …  sections  .nv_fatbin
+//	or      header  (old)   .text …  phdrs, then zeros   .data …  sections  .nv_fatbin
 type hostELF struct {
 	f      *File
 	h      *elfHeader
@@ -39,6 +42,7 @@ type hostELF struct {
 	splice *splicer
 	moved  []*movedSection
 	done   map[int64]bool // offsets of data words that have been changed
+	gaveUp uint32         // type of the program header that was given up, or 0
 }
 
 // A prog is a program header.
@@ -245,8 +249,81 @@ func (g *hostELF) place(own int) (end int64, err error) {
 	vaddr := alignUp(top, align) + uint64(end)%align
 	size := g.layOut(end, vaddr)
 	seg := prog{Type: ptLoad, Flags: 4, Off: uint64(end), Vaddr: vaddr, Paddr: vaddr, Filesz: size, Memsz: size, AlignVal: align}
-	g.progs = append(g.progs[:last+1], append([]prog{seg}, g.progs[last+1:]...)...)
-	return end, g.movePrograms()
+	spare := g.spareHeader()
+	if spare < 0 {
+		g.progs = slices.Insert(g.progs, last+1, seg)
+		return end, g.movePrograms()
+	}
+	g.gaveUp = g.progs[spare].Type
+	g.progs = slices.Insert(g.progs, last+1, seg)
+	if spare > last {
+		spare++
+	}
+	g.progs = slices.Delete(g.progs, spare, spare+1)
+	g.splice.put(int64(g.h.Phoff), g.programTable())
+	for _, m := range g.moved {
+		g.splice.zero(m.sec.Offset, int64(m.sec.Size))
+	}
+	return end, nil
+}
+
+// programTable returns the program headers as the file has them.
+func (g *hostELF) programTable() []byte {
+	var table []byte
+	for i := range g.progs {
+		table = append(table, g.progs[i].encode()...)
+	}
+	return table
+}
+
+// spareHeader returns the index of a program header that the file can do without, or
+// -1: an unused one; the property segment of x86, where the loader finds the same note
+// by way of a note segment; or a note segment without such properties, which holds the
+// build id for debuggers. The table then stays where it is, and tools that write the
+// file anew, such as strip, keep it in order.
+func (g *hostELF) spareHeader() int {
+	null, property, note := -1, -1, -1
+	for i := range g.progs {
+		switch p := &g.progs[i]; p.Type {
+		case ptNull:
+			null = i
+		case ptGNUProperty:
+			if g.h.Machine == emX86 && g.hasNote(p) {
+				property = i
+			}
+		case ptNote:
+			if !g.hasProperties(p) {
+				note = i
+			}
+		}
+	}
+	for _, i := range []int{null, property} {
+		if i >= 0 {
+			return i
+		}
+	}
+	return note
+}
+
+// hasNote reports whether a note segment covers p.
+func (g *hostELF) hasNote(p *prog) bool {
+	for i := range g.progs {
+		if q := &g.progs[i]; q.Type == ptNote && q.Off <= p.Off && p.Off+p.Filesz <= q.Off+q.Filesz {
+			return true
+		}
+	}
+	return false
+}
+
+// hasProperties reports whether a section of GNU properties lies in the segment.
+func (g *hostELF) hasProperties(p *prog) bool {
+	for i := range g.secs {
+		s := &g.secs[i]
+		if s.Name == ".note.gnu.property" && s.HasData() && uint64(s.Offset) < p.Off+p.Filesz && p.Off < uint64(s.end()) {
+			return true
+		}
+	}
+	return false
 }
 
 // layOut gives each moved section its place from off and addr on, and returns the
@@ -281,14 +358,10 @@ func (g *hostELF) movePrograms() error {
 				p.Off, p.Vaddr, p.Paddr, p.Filesz, p.Memsz = uint64(off), addr, addr, uint64(need), uint64(need)
 			}
 		}
-		var table []byte
-		for i := range g.progs {
-			table = append(table, g.progs[i].encode()...)
-		}
 		g.splice.put64(32, uint64(off))
 		g.splice.put16(56, uint16(len(g.progs)))
 		g.splice.zero(m.sec.Offset, off-m.sec.Offset)
-		g.splice.put(off, table)
+		g.splice.put(off, g.programTable())
 		g.splice.zero(off+need, m.sec.end()-off-need)
 		g.zeroOthers(m)
 		return nil
@@ -336,6 +409,9 @@ func (g *hostELF) finish(end int64, rep *RewriteReport) (*Output, error) {
 		out.append(m.body)
 		rep.Why = append(rep.Why, fmt.Sprintf("section %s moved from 0x%x to 0x%x, %d bytes instead of %d",
 			m.sec.Name, m.sec.Offset, m.newOff, m.body.size, m.sec.Size))
+	}
+	if g.gaveUp == ptNote {
+		rep.Why = append(rep.Why, "the note segment (build id) gave its program header to the new segment")
 	}
 	return out, nil
 }
