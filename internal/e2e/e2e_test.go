@@ -24,13 +24,16 @@ import (
 
 const testdata = "../../testdata"
 
+// built is the folder that program built into, if it did.
+var built string
+
 // program builds cupatch once and returns its path.
 var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "cupatch-e2e")
-	if err != nil {
+	var err error
+	if built, err = os.MkdirTemp("", "cupatch-e2e"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "cupatch")
+	path := filepath.Join(built, "cupatch")
 	out, err := exec.Command("go", "build", "-o", path, "../../cmd/cupatch").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)
@@ -40,8 +43,8 @@ var program = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := program(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
