@@ -34,6 +34,7 @@ func rewrite(t testing.TB, f *File, changes map[*Entry][]byte) (*File, *RewriteR
 	if n, err := out.WriteTo(&buf); err != nil || n != out.Size() || !bytes.Equal(buf.Bytes(), out.Bytes()) {
 		t.Fatalf("WriteTo: %d bytes of %d, %v", n, out.Size(), err)
 	}
+	checkUndo(t, f, out)
 	g := mustOpen(t, f.Name, buf.Bytes())
 	if len(g.Entries()) != len(f.Entries()) {
 		t.Fatalf("%d entries, %d before", len(g.Entries()), len(f.Entries()))
@@ -62,6 +63,40 @@ func rewrite(t testing.TB, f *File, changes map[*Entry][]byte) (*File, *RewriteR
 		}
 	}
 	return g, rep
+}
+
+// checkUndo goes there and back by way of JSON.
+func checkUndo(t testing.TB, f *File, out *Output) {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := f.Undo(out).Write(&buf); err != nil {
+		t.Fatal(err)
+	}
+	size := buf.Len()
+	u, err := ReadUndo(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := out.Bytes()
+	old, err := u.Apply(now)
+	if err != nil || !bytes.Equal(old, f.Data()) {
+		t.Errorf("undone: %d bytes, want %d; %v", len(old), f.Size, err)
+	}
+	if lost := int(f.Size-kept(out, f)) * 4 / 3; size > lost+100*len(u.Steps)+400 {
+		t.Errorf("the way back takes %d bytes, %d are lost", size, lost)
+	}
+	now[len(now)/2] ^= 1
+	if _, err := u.Apply(now); err == nil {
+		t.Error("another file was accepted")
+	}
+}
+
+// kept is the number of bytes of the file that the output has as well.
+func kept(out *Output, f *File) (n int64) {
+	for _, s := range out.kept(f.Data()) {
+		n += s.size
+	}
+	return n
 }
 
 func entryBytes(t testing.TB, e *Entry) []byte {

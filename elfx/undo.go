@@ -1,0 +1,145 @@
+package elfx
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"unsafe"
+)
+
+// An Undo turns the new content of a file back into the old one, byte for byte. It
+// holds what the new content lacks: for an entry that was compressed anew, its old
+// compressed bytes. It encodes as JSON.
+type Undo struct {
+	OldSize int64      `json:"old_size"`
+	OldHash string     `json:"old_sha256"`
+	NewSize int64      `json:"new_size"`
+	NewHash string     `json:"new_sha256"`
+	Steps   []UndoStep `json:"steps"`
+}
+
+// An UndoStep adds bytes to the old content: Size bytes of the new content from From
+// on, or Data.
+type UndoStep struct {
+	From int64  `json:"from,omitempty"`
+	Size int64  `json:"size,omitempty"`
+	Data []byte `json:"data,omitempty"`
+}
+
+// A stretch is a part of the old content that the new content has as well.
+type stretch struct{ old, new, size int64 }
+
+// Undo returns the way back from the output to the file that it was made of.
+func (f *File) Undo(o *Output) *Undo {
+	u := &Undo{OldSize: f.Size, NewSize: o.size}
+	sum := sha256.Sum256(f.data)
+	u.OldHash = hex.EncodeToString(sum[:])
+	h := sha256.New()
+	_, _ = o.WriteTo(h) // a hash takes everything
+	u.NewHash = hex.EncodeToString(h.Sum(nil))
+	pos := int64(0)
+	for _, s := range o.kept(f.data) {
+		if s.old < pos {
+			skip := pos - s.old
+			s = stretch{s.old + skip, s.new + skip, s.size - skip}
+		}
+		if s.size <= 0 {
+			continue
+		}
+		u.literal(f.data[pos:s.old])
+		u.copy(s.new, s.size)
+		pos = s.old + s.size
+	}
+	u.literal(f.data[pos:])
+	return u
+}
+
+// kept returns the stretches of src in the output in the order of src. A piece is one
+// when its bytes are src's own.
+func (o *Output) kept(src []byte) []stretch {
+	var out []stretch
+	at := int64(0)
+	for _, p := range o.pieces {
+		if off := offsetIn(src, p.data); off >= 0 {
+			out = append(out, stretch{off, at, p.size})
+		}
+		at += p.size
+	}
+	slices.SortStableFunc(out, func(a, b stretch) int { return cmp.Compare(a.old, b.old) })
+	return out
+}
+
+// offsetIn returns where in src the slice b lies, or -1 when it is other memory.
+func offsetIn(src, b []byte) int64 {
+	if len(src) == 0 || len(b) == 0 {
+		return -1
+	}
+	first, last := uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	if last < first || last-first > uintptr(len(src)-len(b)) || len(b) > len(src) {
+		return -1
+	}
+	return int64(last - first)
+}
+
+func (u *Undo) literal(b []byte) {
+	if len(b) > 0 {
+		u.Steps = append(u.Steps, UndoStep{Data: b})
+	}
+}
+
+func (u *Undo) copy(from, size int64) {
+	if n := len(u.Steps); n > 0 {
+		if s := &u.Steps[n-1]; s.Data == nil && s.From+s.Size == from {
+			s.Size += size
+			return
+		}
+	}
+	u.Steps = append(u.Steps, UndoStep{From: from, Size: size})
+}
+
+// Apply returns the old content of a file whose new content is data. Both are checked
+// by their hashes.
+func (u *Undo) Apply(data []byte) ([]byte, error) {
+	sum := sha256.Sum256(data)
+	if int64(len(data)) != u.NewSize || hex.EncodeToString(sum[:]) != u.NewHash {
+		return nil, fmt.Errorf("the file is not the one that was written: %d bytes, SHA-256 %x; want %d, %s", len(data), sum, u.NewSize, u.NewHash)
+	}
+	var out bytes.Buffer
+	for i, s := range u.Steps {
+		if s.Data != nil {
+			out.Write(s.Data)
+			continue
+		}
+		if s.From < 0 || s.Size < 0 || s.From > int64(len(data)) || s.Size > int64(len(data))-s.From {
+			return nil, fmt.Errorf("step %d: bytes 0x%x to 0x%x of 0x%x", i, s.From, s.From+s.Size, len(data))
+		}
+		if int64(out.Len())+s.Size > u.OldSize {
+			return nil, fmt.Errorf("step %d: more than the %d bytes of the old file", i, u.OldSize)
+		}
+		out.Write(data[s.From : s.From+s.Size])
+	}
+	old := sha256.Sum256(out.Bytes())
+	if hex.EncodeToString(old[:]) != u.OldHash {
+		return nil, fmt.Errorf("the result has SHA-256 %x, want %s", old, u.OldHash)
+	}
+	return out.Bytes(), nil
+}
+
+// Write encodes the way back as JSON.
+func (u *Undo) Write(w io.Writer) error { return json.NewEncoder(w).Encode(u) }
+
+// ReadUndo decodes what Write wrote.
+func ReadUndo(r io.Reader) (*Undo, error) {
+	u := new(Undo)
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(u); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
