@@ -13,25 +13,33 @@ type Output struct {
 	size   int64
 }
 
-// A piece is data, or, where that is nil, so many zeros.
+// A piece is data, or, where that is nil, so many zeros. from is the offset in the old
+// content that the data was taken from, or -1.
 type piece struct {
 	data []byte
 	size int64
+	from int64
 }
 
 // Size returns the length of the content.
 func (o *Output) Size() int64 { return o.size }
 
-func (o *Output) add(b []byte) {
+// add appends new bytes.
+func (o *Output) add(b []byte) { o.addFrom(b, -1) }
+
+// keep appends bytes of the old content.
+func (o *Output) keep(src []byte, off, end int64) { o.addFrom(src[off:end], off) }
+
+func (o *Output) addFrom(b []byte, from int64) {
 	if len(b) > 0 {
-		o.pieces = append(o.pieces, piece{b, int64(len(b))})
+		o.pieces = append(o.pieces, piece{b, int64(len(b)), from})
 		o.size += int64(len(b))
 	}
 }
 
 func (o *Output) zeros(n int64) {
 	if n > 0 {
-		o.pieces = append(o.pieces, piece{nil, n})
+		o.pieces = append(o.pieces, piece{nil, n, -1})
 		o.size += n
 	}
 }
@@ -114,10 +122,10 @@ func (s *splicer) output(end int64) (*Output, error) {
 		if p.off < pos || p.off+int64(len(p.data)) > end {
 			return nil, fmt.Errorf("changes at 0x%x and 0x%x overlap", pos, p.off)
 		}
-		o.add(s.src[pos:p.off])
+		o.keep(s.src, pos, p.off)
 		o.add(p.data)
 		pos = p.off + int64(len(p.data))
 	}
-	o.add(s.src[pos:end])
+	o.keep(s.src, pos, end)
 	return o, nil
 }

@@ -30,14 +30,14 @@ func (f *File) rebuildRegion(r *Region, payloads map[*Entry]*payload) (*Output, 
 	pos := r.Offset
 	for _, c := range r.Containers {
 		mark(pos)
-		out.add(data[pos:c.Offset])
+		out.keep(data, pos, c.Offset)
 		pos = c.Offset + c.Size
 		mark(c.Offset)
 		if c.Kind == ContainerCubin {
 			if p := payloads[c.Entries[0]]; p != nil {
 				out.add(p.data)
 			} else {
-				out.add(data[c.Offset:pos])
+				out.keep(data, c.Offset, pos)
 			}
 			continue
 		}
@@ -51,7 +51,7 @@ func (f *File) rebuildRegion(r *Region, payloads map[*Entry]*payload) (*Output, 
 		out.append(body)
 	}
 	mark(pos)
-	out.add(data[pos : r.Offset+r.Size])
+	out.keep(data, pos, r.Offset+r.Size)
 	return out, m
 }
 
@@ -65,7 +65,7 @@ func rebuildEntries(data []byte, c *Container, payloads map[*Entry]*payload, bod
 			continue
 		}
 		mark(pos, body.size)
-		body.add(data[pos:e.Offset])
+		body.keep(data, pos, e.Offset)
 		mark(e.Offset, body.size)
 		header := append([]byte(nil), data[e.Offset:e.Offset+e.HeaderSize]...)
 		le.PutUint64(header[offPayloadSize:], uint64(p.padded))
@@ -79,7 +79,7 @@ func rebuildEntries(data []byte, c *Container, payloads map[*Entry]*payload, bod
 		pos = e.PayloadOffset + e.PayloadSize
 	}
 	mark(pos, body.size)
-	body.add(data[pos : c.Offset+c.Size])
+	body.keep(data, pos, c.Offset+c.Size)
 }
 
 // grow rebuilds the regions that hold payloads that do not fit.

@@ -82,7 +82,7 @@ func checkUndo(t testing.TB, f *File, out *Output) {
 	if err != nil || !bytes.Equal(old, f.Data()) {
 		t.Errorf("undone: %d bytes, want %d; %v", len(old), f.Size, err)
 	}
-	if lost := int(f.Size-kept(out, f)) * 4 / 3; size > lost+100*len(u.Steps)+400 {
+	if lost := int(f.Size-kept(out)) * 4 / 3; size > lost+100*len(u.Steps)+400 {
 		t.Errorf("the way back takes %d bytes, %d are lost", size, lost)
 	}
 	now[len(now)/2] ^= 1
@@ -92,8 +92,8 @@ func checkUndo(t testing.TB, f *File, out *Output) {
 }
 
 // kept is the number of bytes of the file that the output has as well.
-func kept(out *Output, f *File) (n int64) {
-	for _, s := range out.kept(f.Data()) {
+func kept(out *Output) (n int64) {
+	for _, s := range out.kept() {
 		n += s.size
 	}
 	return n

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unsafe"
 )
 
 // An Undo turns the new content of a file back into the old one, byte for byte. It
@@ -43,7 +42,7 @@ func (f *File) Undo(o *Output) *Undo {
 	_, _ = o.WriteTo(h) // a hash takes everything
 	u.NewHash = hex.EncodeToString(h.Sum(nil))
 	pos := int64(0)
-	for _, s := range o.kept(f.data) {
+	for _, s := range o.kept() {
 		if s.old < pos {
 			skip := pos - s.old
 			s = stretch{s.old + skip, s.new + skip, s.size - skip}
@@ -59,31 +58,18 @@ func (f *File) Undo(o *Output) *Undo {
 	return u
 }
 
-// kept returns the stretches of src in the output in the order of src. A piece is one
-// when its bytes are src's own.
-func (o *Output) kept(src []byte) []stretch {
+// kept returns the stretches of the old content in the output, in their old order.
+func (o *Output) kept() []stretch {
 	var out []stretch
 	at := int64(0)
 	for _, p := range o.pieces {
-		if off := offsetIn(src, p.data); off >= 0 {
-			out = append(out, stretch{off, at, p.size})
+		if p.from >= 0 {
+			out = append(out, stretch{p.from, at, p.size})
 		}
 		at += p.size
 	}
 	slices.SortStableFunc(out, func(a, b stretch) int { return cmp.Compare(a.old, b.old) })
 	return out
-}
-
-// offsetIn returns where in src the slice b lies, or -1 when it is other memory.
-func offsetIn(src, b []byte) int64 {
-	if len(src) == 0 || len(b) == 0 {
-		return -1
-	}
-	first, last := uintptr(unsafe.Pointer(unsafe.SliceData(src))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	if last < first || last-first > uintptr(len(src)-len(b)) || len(b) > len(src) {
-		return -1
-	}
-	return int64(last - first)
 }
 
 func (u *Undo) literal(b []byte) {
