@@ -54,6 +54,7 @@ const (
 	opPick                     // one of short literals
 	opPickMedium               // one of literals of at most 16 bytes
 	opName                     // a register
+	opPlain                    // opName or opPick by one run of bits
 	opAlt                      // one of several alternatives
 	opNum                      // a number of one range of bits
 	opSlot                     // any other operand
@@ -92,7 +93,10 @@ type step struct {
 	shift uint8 // of the lowest bit
 	out   uint8 // the place of the lowest bit in the index
 	mask  uint64
-	test  *Test // other than TestValue: the outcome is one bit at out
+	// equal says that the outcome is one bit, whether the bits are arg.
+	equal bool
+	arg   uint64
+	test  *Test // any other test: the outcome is one bit at out
 }
 
 // A gather puts an index together from a word: from a first run of bits, to which
@@ -104,25 +108,37 @@ type gather struct {
 	more  *[]step
 }
 
+// get returns what s reads from w, in its place.
 func (s *step) get(w Word) uint64 {
 	x := w.Lo
 	if s.hi {
 		x = w.Hi
 	}
-	return x >> (s.shift & 63) & s.mask << (s.out & 63)
+	x = x >> (s.shift & 63) & s.mask
+	if s.equal {
+		if x != s.arg {
+			return 0
+		}
+		x = 1
+	}
+	return x << (s.out & 63)
 }
 
-// value returns the index that g reads from w.
-func (g *gather) value(w Word) uint64 {
+// plain returns what a gather of one run of bits reads from w.
+func (g *gather) plain(w Word) uint64 {
 	x := w.Lo
 	if g.hi {
 		x = w.Hi
 	}
-	x = x >> (g.shift & 63) & g.mask
+	return x >> (g.shift & 63) & g.mask
+}
+
+// value returns the index that g reads from w.
+func (g *gather) value(w Word) uint64 {
 	if g.more != nil {
-		return x | g.rest(w)
+		return g.plain(w) | g.rest(w)
 	}
-	return x
+	return g.plain(w)
 }
 
 func (g *gather) rest(w Word) (x uint64) {
@@ -156,7 +172,7 @@ func fieldSteps(steps []step, f Field, out uint8) []step {
 // plain one at place 0, and of no bits otherwise.
 func newGather(steps []step) gather {
 	var g gather
-	if len(steps) > 0 && steps[0].test == nil && steps[0].out == 0 {
+	if len(steps) > 0 && steps[0].test == nil && !steps[0].equal && steps[0].out == 0 {
 		g.hi, g.shift, g.mask = steps[0].hi, steps[0].shift, steps[0].mask
 		steps = steps[1:]
 	}
@@ -174,9 +190,14 @@ func indexGather(p *Piece) gather {
 	out := uint8(0)
 	for i := range p.Tests {
 		t := &p.Tests[i]
-		if t.Kind == TestValue {
-			steps = fieldSteps(steps, t.Field, out)
-		} else {
+		run := fieldSteps(nil, t.Field, out)
+		switch {
+		case t.Kind == TestValue:
+			steps = append(steps, run...)
+		case t.Kind == TestEq && len(run) == 1:
+			run[0].equal, run[0].arg = true, t.Arg
+			steps = append(steps, run[0])
+		default:
 			steps = append(steps, step{out: out, test: t})
 		}
 		out += uint8(t.width())
@@ -242,7 +263,15 @@ func choiceOp(p *Piece, index gather) (op, int) {
 			}
 		}
 	}
-	return o, most
+	return o.quicker(), most
+}
+
+// quicker returns o with the quicker one of two codes, where there are two.
+func (o op) quicker() op {
+	if (o.code == opName || o.code == opPick) && o.get.more == nil {
+		o.code = opPlain
+	}
+	return o
 }
 
 // maxSlot is an upper bound for the length of an operand's text: a double has a
@@ -280,7 +309,7 @@ func slotOp(s *Slot) op {
 	case KindReg, KindUReg, KindPred, KindUPred:
 		if names := registerNames(s); names != nil {
 			o.code, o.names = opName, names
-			return o
+			return o.quicker()
 		}
 	case KindHex, KindDec:
 		o.code = opNum

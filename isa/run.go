@@ -45,6 +45,8 @@ func run(ops []op, b []byte, n int, w Word, pc uint64) int {
 		switch o.code {
 		case opShort:
 			n = put(b, n, o.short)
+		case opPlain:
+			n = put(b, n, o.names[o.get.plain(w)])
 		case opPick, opName:
 			n = put(b, n, o.names[o.get.value(w)])
 		case opMedium:
