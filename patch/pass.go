@@ -216,6 +216,8 @@ func (b *bitset) set(i, n int) {
 	(*b)[i/64] |= 1 << (i % 64)
 }
 
+func (b bitset) has(i int) bool { return b != nil && b[i/64]>>(i%64)&1 != 0 }
+
 func (b bitset) count() int {
 	n := 0
 	for _, w := range b {

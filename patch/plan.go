@@ -227,7 +227,12 @@ func (k *KernelPlan) finish(ps *pass) {
 	ps.matched.each(func(i int) { k.Matches = append(k.Matches, i*isa.WordSize) })
 	s.Matched = len(k.Matches)
 	s.Refused = ps.refused.count()
-	s.Same = s.Matched - s.Changed - s.Refused
+	for _, pc := range k.Matches {
+		i := pc / isa.WordSize
+		if c.old(i) == c.word(i) && !ps.refused.has(i) {
+			s.Same++
+		}
+	}
 	for i, r := range ps.planner.rules {
 		s.Rules = append(s.Rules, RuleCount{
 			Rule: r.rule.label(), Matches: ps.matches[i], Edits: edits[i], Refused: ps.refusedBy[i],

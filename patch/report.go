@@ -173,16 +173,102 @@ func NewReportEdit(e Edit) ReportEdit {
 	return r
 }
 
-// Marshal returns the report as JSON, one edit a line.
+// Marshal returns the report as JSON, with one edit, kernel, rule or warning a line.
 func (r *Report) Marshal() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	w := &reportWriter{}
+	w.object(func() {
+		w.value("format", r.Format)
+		if r.Tool != "" {
+			w.value("tool", r.Tool)
+		}
+		if r.Relative {
+			w.value("relative", true)
+		}
+		writeList(w, "rules", r.Rules)
+		w.list("files", len(r.Files), func(i int) { w.file(&r.Files[i]) })
+		if r.Summary != nil {
+			w.value("summary", r.Summary)
+		}
+		writeList(w, "warnings", r.Warnings)
+	})
+	w.b.WriteByte('\n')
+	return w.b.Bytes(), w.err
+}
+
+// A reportWriter writes JSON with a line for each element of a list.
+type reportWriter struct {
+	b     bytes.Buffer
+	comma bool // something stands before in this object
+	err   error
+}
+
+func (w *reportWriter) marshal(v any) {
+	enc := json.NewEncoder(&w.b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(r); err != nil {
-		return nil, err
+	if err := enc.Encode(v); err != nil {
+		w.err = err
+		return
 	}
-	return b.Bytes(), nil
+	w.b.Truncate(w.b.Len() - 1) // Encode ends with a newline
+}
+
+func (w *reportWriter) object(fill func()) {
+	w.b.WriteByte('{')
+	w.comma = false
+	fill()
+	w.b.WriteString("}")
+	w.comma = true
+}
+
+func (w *reportWriter) key(name string) {
+	if w.comma {
+		w.b.WriteByte(',')
+	}
+	w.comma = true
+	w.b.WriteString("\n\"" + name + "\": ")
+}
+
+func (w *reportWriter) value(name string, v any) {
+	w.key(name)
+	w.marshal(v)
+}
+
+// list writes an array; an empty one too.
+func (w *reportWriter) list(name string, n int, element func(i int)) {
+	w.key(name)
+	w.b.WriteByte('[')
+	for i := range n {
+		if i > 0 {
+			w.b.WriteByte(',')
+		}
+		w.b.WriteByte('\n')
+		element(i)
+	}
+	w.b.WriteByte(']')
+	w.comma = true
+}
+
+// writeList writes an array unless it is empty.
+func writeList[T any](w *reportWriter, name string, list []T) {
+	if len(list) > 0 {
+		w.list(name, len(list), func(i int) { w.marshal(list[i]) })
+	}
+}
+
+func (w *reportWriter) file(f *ReportFile) {
+	w.object(func() {
+		if f.File != "" {
+			w.value("file", f.File)
+		}
+		if f.Input != nil {
+			w.value("input", f.Input)
+		}
+		if f.Output != nil {
+			w.value("output", f.Output)
+		}
+		writeList(w, "kernels", f.Kernels)
+		w.list("edits", len(f.Edits), func(i int) { w.marshal(&f.Edits[i]) })
+	})
 }
 
 // ErrReport matches errors about a report that makes no sense.

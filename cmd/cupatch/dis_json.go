@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,10 +76,13 @@ func newJSONInst(t *isa.Table, w isa.Word, pc uint64) jsonInst {
 	}
 }
 
+// errOldArch says that a cubin has 8-byte instructions.
+var errOldArch = errors.New("instructions before sm_70 are not supported")
+
 // tableOf returns the instruction table for a cubin's architecture.
 func tableOf(c *elfx.Cubin) (*isa.Table, error) {
 	if c.InstructionSize() != isa.WordSize {
-		return nil, fmt.Errorf("instructions of %s are not supported: sm_70 and later are", c.Arch)
+		return nil, fmt.Errorf("%s: %w", c.Arch, errOldArch)
 	}
 	a, err := isa.ParseArch(c.Arch)
 	if err != nil {

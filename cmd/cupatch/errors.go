@@ -35,6 +35,15 @@ func usagef(format string, args ...any) *exitError {
 	return &exitError{code: 2, err: fmt.Errorf(format, args...)}
 }
 
+// stop makes an error of one file end the walk over all of them.
+func stop(err error) error {
+	var x *exitError
+	if errors.As(err, &x) {
+		return err
+	}
+	return &exitError{code: 2, err: err, hint: hintOf(err)}
+}
+
 // silent ends the program with a status and no message.
 func silent(code int) error {
 	if code == 0 {

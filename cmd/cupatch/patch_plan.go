@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch"
 )
 
@@ -44,6 +46,7 @@ type entryPlan struct {
 	kernels  []patch.ReportKernel
 	diff     []byte
 	sum      patch.Summary
+	skipped  string // why the cubin is left alone, "" for one that is planned
 	err      error
 }
 
@@ -86,11 +89,19 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	fp.entries = make([]*entryPlan, len(todo))
 	inParallel(len(todo), r.jobs, func(i int) { fp.entries[i] = r.planEntry(f, fp, todo[i]) })
+	planned := false
 	for _, ep := range fp.entries {
 		if ep.err != nil {
-			return &exitError{code: 2, err: planError(ep.err)}
+			return stop(planError(ep.err))
 		}
+		if ep.skipped != "" {
+			r.warnf("%s", ep.skipped)
+		}
+		planned = planned || ep.skipped == ""
 		fp.sum.Add(&ep.sum)
+	}
+	if !planned {
+		return fmt.Errorf("%s: no cubin that can be patched", f.Name)
 	}
 	r.sum.Add(&fp.sum)
 	r.files = append(r.files, fp)
@@ -157,6 +168,11 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 		return ep
 	}
 	planner, err := r.planner(c)
+	var noTable *isa.UnknownArchError
+	if errors.As(err, &noTable) || errors.Is(err, errOldArch) {
+		ep.skipped = fmt.Sprintf("%s: %v; left alone", placeOf(fp, e), err)
+		return ep
+	}
 	if err != nil {
 		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
 		return ep
