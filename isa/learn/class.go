@@ -202,18 +202,23 @@ func (c *class) grow(best *int, refused map[int]bool) bool {
 	for i, g := range gains {
 		single[i] = c.base.Xor(isa.BitWord(g.bit))
 	}
-	names := c.o.ClassOf(single)
-	changed := false
-	for i, g := range gains {
-		if names[i] != c.name {
+	// Try the gains one upon the other, and take the best of the words on the way.
+	w := c.base
+	var steps []isa.Word
+	for i, name := range c.o.ClassOf(single) {
+		if name != c.name {
 			c.found = append(c.found, single[i])
-			refused[g.bit] = true
+			refused[gains[i].bit] = true
 			continue
 		}
-		w := c.base.Xor(isa.BitWord(g.bit))
-		a := c.ask([]isa.Word{w})[0]
-		if s := score(a.Text); a.OK && s > *best && (!changed || c.o.ClassOf([]isa.Word{w})[0] == c.name) {
-			c.base, c.text, *best, changed = w, a.Text, s, true
+		w = w.Xor(isa.BitWord(gains[i].bit))
+		steps = append(steps, w, single[i])
+	}
+	names := c.o.ClassOf(steps)
+	changed := false
+	for i, a := range c.ask(steps) {
+		if s := score(a.Text); a.OK && s > *best && names[i] == c.name {
+			c.base, c.text, *best, changed = steps[i], a.Text, s, true
 		}
 	}
 	return changed
@@ -300,6 +305,43 @@ func (c *class) survey() {
 		}
 	}
 	c.findAtoms(fs)
+}
+
+// explore looks for neighbouring classes: one flip away from the base, or one flip and
+// one of the bits that often tell classes apart.
+func (c *class) explore() {
+	var ws []isa.Word
+	for b := 16; b < 105; b++ {
+		if b == 91 {
+			continue
+		}
+		w := c.base.Xor(isa.BitWord(b))
+		ws = append(ws, w)
+		for _, p := range []int{59, 60, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91} {
+			if p > b {
+				ws = append(ws, w.Xor(isa.BitWord(p)))
+			}
+		}
+	}
+	for _, f := range slotMasks(c) {
+		ws = append(ws, c.base.Or(f), c.base.AndNot(f))
+	}
+	seen := map[string]bool{c.name: true}
+	for i, name := range c.o.ClassOf(ws) {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			c.found = append(c.found, ws[i])
+		}
+	}
+}
+
+// slotMasks lists the bits of each operand.
+func slotMasks(c *class) []isa.Word {
+	var ms []isa.Word
+	for _, op := range c.operands {
+		ms = append(ms, op.field.Mask())
+	}
+	return ms
 }
 
 // shape finds the operands and says which bits they have.

@@ -88,17 +88,6 @@ func (p *pool) classes() int {
 	return len(p.samples)
 }
 
-// opcodes returns the opcodes with a known class.
-func (p *pool) opcodes() map[uint16]bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := map[uint16]bool{}
-	for k := range p.samples {
-		out[k.op] = true
-	}
-	return out
-}
-
 // fillings are the upper bits with which the opcodes are tried: nothing set, the
 // predicates absent, registers absent, and mixtures that showed further classes.
 var fillings = []isa.Word{
@@ -110,16 +99,12 @@ var fillings = []isa.Word{
 	{Lo: 5<<16 | 9<<24 | 13<<32, Hi: 17 | 7<<23 | 1<<8 | 1<<9},
 }
 
-// scan asks for every opcode with the given fillings and adds what it finds. skip leaves
-// opcodes out.
-func (p *pool) scan(o *Oracle, from, to int, fillings []isa.Word, skip map[uint16]bool) {
+// scan asks for the opcodes from to to-1 with all fillings and adds what it finds.
+func (p *pool) scan(o *Oracle, from, to int) {
 	for bit91 := uint64(0); bit91 < 2; bit91++ {
-		for op := from; op < to; op += 16 {
+		for op := from; op < to; op += 256 {
 			var ws []isa.Word
-			for i := op; i < op+16; i++ {
-				if skip[uint16(uint64(i)|bit91<<12)] {
-					continue
-				}
+			for i := op; i < min(op+256, to); i++ {
 				for _, f := range fillings {
 					w := f
 					w.Lo = w.Lo&^0xfff | uint64(i)

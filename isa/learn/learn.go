@@ -127,13 +127,9 @@ func (l *run) search(os []*Oracle) error {
 		return err
 	}
 	if l.opt.Scan {
-		known := l.pool.opcodes()
 		if err := each(os, func(i int, o *Oracle) {
 			n := 4096 / len(os)
-			l.pool.scan(o, n*i, n*(i+1), fillings, known)
-			if l.opt.Base == nil {
-				l.pool.scan(o, n*i, n*(i+1), fillings[:2], invert(known))
-			}
+			l.pool.scan(o, n*i, n*(i+1))
 		}); err != nil {
 			return err
 		}
@@ -142,17 +138,6 @@ func (l *run) search(os []*Oracle) error {
 		l.opt.Searched()
 	}
 	return nil
-}
-
-// invert returns the opcodes that are not in known.
-func invert(known map[uint16]bool) map[uint16]bool {
-	out := map[uint16]bool{}
-	for op := uint16(0); op < 1<<13; op++ {
-		if !known[op] {
-			out[op] = true
-		}
-	}
-	return out
 }
 
 // each runs f for every oracle at once and turns a lost nvdisasm into an error.
@@ -240,6 +225,7 @@ func (c *class) learn(samples []isa.Word, tests int) (*isa.Variant, int, int) {
 		return nil, 0, 0
 	}
 	c.survey()
+	c.explore()
 	c.learnControl()
 	if err := c.solveAll(); err != nil {
 		c.note("%v", err)

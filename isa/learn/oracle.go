@@ -194,12 +194,13 @@ var (
 	rxUndef   = regexp.MustCompile(`Opclass '([^']+)', undefined value 0x([0-9a-f]+) for table '([^']+)'`)
 )
 
-// Ask returns an answer for each word. A word that is accepted costs microseconds, a
-// refused one a fork (some 10 ms), so the words after a refusal are walked first and
-// all accepted ones are asked for once, at the end. It panics with an
-// [oracleError] when nvdisasm is gone; Learn turns that into an error.
+// batch is the number of words in one question.
+const batch = 40000
+
+// Ask returns an answer for each word. A question with refused words prints nothing but
+// complaints, one for each of them, so the accepted ones are asked for a second time. It
+// panics with an [oracleError] when nvdisasm is gone; Learn turns that into an error.
 func (o *Oracle) Ask(words []isa.Word) []Answer {
-	const batch = 60000
 	out := make([]Answer, 0, len(words))
 	for len(words) > batch {
 		out = append(out, o.ask(words[:batch])...)
@@ -212,20 +213,63 @@ type oracleError struct{ err error }
 
 func (o *Oracle) ask(words []isa.Word) []Answer {
 	out := make([]Answer, len(words))
-	var good []int
+	good := make([]int, 0, len(words))
 	for i, w := range words {
-		if !w.IsZero() {
+		if !w.IsZero() { // refused, without an address
 			good = append(good, i)
 		}
 	}
 	for len(good) > 0 {
-		bad, ok := o.try(words, good, out)
-		if ok {
+		part := make([]isa.Word, len(good))
+		for k, i := range good {
+			part[k] = words[i]
+		}
+		text, err := o.raw(part)
+		if err != nil {
+			panic(oracleError{err})
+		}
+		bad := complaints(text, good, out)
+		switch {
+		case len(bad) > 0:
+			good = remove(good, bad)
+		case refused(text):
+			good = remove(good, map[int]bool{good[o.bisect(part)]: true})
+		default:
+			fill(text, good, out)
 			return out
 		}
-		good = remove(good, bad)
 	}
 	return out
+}
+
+func refused(text string) bool {
+	return strings.Contains(text, "nvdisasm error") || strings.Contains(text, "nvdisasm fatal")
+}
+
+// complaints reads the lines that name an address, records what they say in out, and
+// returns the words refused.
+func complaints(text string, idx []int, out []Answer) map[int]bool {
+	if !strings.Contains(text, "at address 0x") {
+		return nil
+	}
+	bad := map[int]bool{}
+	for _, l := range strings.Split(text, "\n") {
+		m := rxAddress.FindStringSubmatch(l)
+		if m == nil {
+			continue
+		}
+		addr, _ := strconv.ParseUint(m[1], 16, 64)
+		k := int(addr / isa.WordSize)
+		if k >= len(idx) || bad[idx[k]] {
+			continue
+		}
+		bad[idx[k]] = true
+		if u := rxUndef.FindStringSubmatch(l); u != nil {
+			v, _ := strconv.ParseUint(u[2], 16, 64)
+			out[idx[k]] = Answer{Class: u[1], Table: u[3], Value: v}
+		}
+	}
+	return bad
 }
 
 func remove(s []int, drop map[int]bool) []int {
@@ -238,48 +282,6 @@ func remove(s []int, drop map[int]bool) []int {
 	return kept
 }
 
-// try asks for the words at idx. When nvdisasm accepts them all it fills out and
-// returns true; otherwise it finds all refused ones, records why, and returns them.
-func (o *Oracle) try(words []isa.Word, idx []int, out []Answer) (map[int]bool, bool) {
-	bad := map[int]bool{}
-	for start := 0; start < len(idx); {
-		part := make([]isa.Word, 0, len(idx)-start)
-		for _, i := range idx[start:] {
-			part = append(part, words[i])
-		}
-		text, err := o.raw(part)
-		if err != nil {
-			panic(oracleError{err})
-		}
-		m := rxAddress.FindStringSubmatch(text)
-		if m == nil && !strings.Contains(text, "nvdisasm error") && !strings.Contains(text, "nvdisasm fatal") {
-			if start == 0 {
-				fill(text, idx, out)
-				return nil, true
-			}
-			return bad, false
-		}
-		k := 0
-		if m != nil {
-			addr, _ := strconv.ParseUint(m[1], 16, 64)
-			k = int(addr / isa.WordSize)
-		} else if len(part) > 1 {
-			k = o.bisect(part)
-		}
-		if k >= len(part) {
-			panic(oracleError{fmt.Errorf("nvdisasm names address %#x in %d words: %s", 16*k, len(part), text)})
-		}
-		i := idx[start+k]
-		bad[i] = true
-		if u := rxUndef.FindStringSubmatch(text); u != nil {
-			v, _ := strconv.ParseUint(u[2], 16, 64)
-			out[i] = Answer{Class: u[1], Table: u[3], Value: v}
-		}
-		start += k + 1
-	}
-	return bad, false
-}
-
 // bisect finds the first refused word of a list when nvdisasm names no address.
 func (o *Oracle) bisect(words []isa.Word) int {
 	lo, hi := 0, len(words) // words[:lo] are accepted, words[:hi] are not
@@ -289,7 +291,7 @@ func (o *Oracle) bisect(words []isa.Word) int {
 		if err != nil {
 			panic(oracleError{err})
 		}
-		if strings.Contains(text, "nvdisasm error") || strings.Contains(text, "nvdisasm fatal") {
+		if refused(text) {
 			hi = mid
 		} else {
 			lo = mid
@@ -335,14 +337,9 @@ func (o *Oracle) ClassOf(words []isa.Word) []string {
 	for i, w := range words {
 		odd[i] = schedField.MustSet(quieten(w).AndNot(reuseMask), 0x10)
 	}
-	out := make([]string, 0, len(words))
-	// Every word is refused, and each refusal sends the rest of its batch again.
-	for len(odd) > 0 {
-		n := min(len(odd), 64)
-		for _, a := range o.ask(odd[:n]) {
-			out = append(out, a.Class)
-		}
-		odd = odd[n:]
+	out := make([]string, len(words))
+	for i, a := range o.Ask(odd) {
+		out[i] = a.Class
 	}
 	return out
 }
