@@ -127,24 +127,37 @@ func toolkitVersion(v uint32) string {
 	return strconv.Itoa(int(v/10)) + "." + strconv.Itoa(int(v%10))
 }
 
-// noteInfo reads the note .note.nv.cuinfo or its older name .note.nv.cuver: name size,
-// description size, type, name, then u16 version, u16 virtual SM, u32 toolkit.
+// noteInfo reads the notes of the new layout. The description of .note.nv.cuinfo is
+// u16 2, u16 virtual SM, u32 toolkit; that of its predecessor .note.nv.cuver, written
+// by 12.8 and 12.9, u16 1, u16 virtual SM. Those have the toolkit in the first word of
+// .note.nv.tkinfo.
 func (c *Cubin) noteInfo() (virtual int, toolkit string) {
-	s := c.Section(".note.nv.cuinfo")
-	if s == nil {
-		s = c.Section(".note.nv.cuver")
+	if b := c.note(".note.nv.cuinfo"); len(b) >= 8 {
+		return int(le.Uint16(b[2:])), toolkitVersion(le.Uint32(b[4:]))
 	}
+	if b := c.note(".note.nv.tkinfo"); len(b) >= 4 {
+		toolkit = toolkitVersion(le.Uint32(b))
+	}
+	if b := c.note(".note.nv.cuver"); len(b) >= 4 {
+		virtual = int(le.Uint16(b[2:]))
+	}
+	return virtual, toolkit
+}
+
+// note returns the description of the first note of a section: name size, description
+// size, type, name, description, each padded to four bytes.
+func (c *Cubin) note(section string) []byte {
+	s := c.Section(section)
 	if s == nil || !s.HasData() || s.Size < 12 {
-		return 0, ""
+		return nil
 	}
 	b := c.SectionData(s)
 	name, desc := uint64(le.Uint32(b)), uint64(le.Uint32(b[4:]))
 	start := 12 + alignUp(name, 4)
-	if desc < 8 || start+8 > uint64(len(b)) {
-		return 0, ""
+	if start+desc > uint64(len(b)) {
+		return nil
 	}
-	b = b[start:]
-	return int(le.Uint16(b[2:])), toolkitVersion(le.Uint32(b[4:]))
+	return b[start : start+desc]
 }
 
 // Data returns the bytes that the cubin was parsed from.
