@@ -216,7 +216,7 @@ func testDelta(t *testing.T, r *rand.Rand, seed uint64, base *TableFile) {
 const sampleTable = `arch sm_90
 nvdisasm 13.5.37
 list evict = .EF | - | .EL | .LU | .EU | .NA | .INVALID6 | .INVALID7
-list sr_laneid_sr_clock = SR_LANEID | SR_CLOCK | !illegal*2
+list special = SR_LANEID | SR_CLOCK | !illegal*2
 
 class ldg 0x0381 76=0 reuse=a
   text LDG{72?.E}{84:86 evict} {16:23 R}, {#1}{64:66=7?:, {64:66 P ~}}
@@ -227,7 +227,7 @@ class ldg 0x0381 76=0 reuse=a
   hidden 92 101:104=3
 
 class s2r 0x0919 uniform guard=UP
-  text S2R {16:23 R}, \{{72:73 sr_laneid_sr_clock}\}
+  text S2R {16:23 R}, \{{72:73 special}\}
 `
 
 func TestParseTable(t *testing.T) {

@@ -135,8 +135,9 @@ func nameGroups(gs []*Group, operands []OperandInfo) {
 		}
 		if g.Operand >= 0 && g.Operand < len(operands) {
 			if flag := operandFlags[g.flag()]; flag != "" {
-				name = operands[g.Operand].Name + "." + flag
+				name = flag
 			}
+			name = operands[g.Operand].Name + "." + name
 		}
 		seen[name]++
 		if n := seen[name]; n > 1 {

@@ -34,14 +34,20 @@ var knownGroups = []knownGroup{
 	namedBy("scale", "D8 D4 D2 M2 M4 M8", ""),
 	namedBy("compare", "LT EQ LE GT NE GE", "F T NUM NAN LTU EQU LEU GTU NEU GEU MIN MAX"),
 	namedBy("combine", "AND OR XOR", "PASS_B"),
+	namedBy("reduce", "OR XOR SUM MIN MAX", "AND"),
 	namedBy("function", "COS SIN EX2 LG2 RCP RSQ RCP64H RSQ64H SQRT TANH", "*"),
-	namedBy("shape", "1688 16816 8816 16832 16864 88128 168128 168256 16128", "*"),
-	namedBy("shape", "64x*", "*"),
 	namedBy("half", "H0_H0 H1_H1 H0_NH1", "F32 H0 H1 H1_H0 ISWZA ISWZB"),
-	// Control flow and threads.
-	namedBy("branch", "DIV CONV", "U"),
+	namedBy("type", "F16* BF16* F32* F64* TF32* E5M2* E4M3* S64 U64 S32 U32 U16x2 S16x2 16x2 U8x4 S8x4", "U8 S8 U16 S16 U4 S4 B1"),
+	namedBy("direction", "L R", ""),
+	namedBy("byte", "B0 B1 B2 B3", ""),
+	// Matrices.
+	namedBy("shape", "1688 16816 8816 8832 8864 16832 16864 88128 168128 168256 16128 M88 64x*", "*"),
+	namedBy("count", "2 4", "1 8 x2 x4"),
+	// Control flow, threads and what else there is.
+	namedBy("branch", "DIV CONV", "U ANY"),
 	namedBy("depth", "INC DEC", ""),
-	namedBy("mode", "IDX UP DOWN BFLY ALL ANY F4E B4E RC8 ECL ECR RC16", "EQ"),
+	namedBy("mode", "IDX UP DOWN BFLY ALL ANY F4E B4E RC8 ECL ECR RC16 IL IS ISL", "EQ"),
+	namedBy("special", "SR_LANEID SR_CLOCK", "*"),
 }
 
 // fits reports whether texts, the legal values of a group, are those of k.
