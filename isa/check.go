@@ -38,6 +38,9 @@ func (v *Variant) Check() error {
 	case v.Sched&^(7|SchedUniform) != 0:
 		return fmt.Errorf("unknown schedule set %d", v.Sched)
 	}
+	if len(v.Template) > maxPieces {
+		return fmt.Errorf("the text has %d pieces, more than %d", len(v.Template), maxPieces)
+	}
 	for i := range v.Template {
 		if err := v.Template[i].check(); err != nil {
 			return fmt.Errorf("piece %d: %w", i, err)

@@ -16,8 +16,8 @@ func (k known) and(mask, value Word) (known, bool) {
 // in returns base with the known bits put in.
 func (k known) in(base Word) Word { return base.AndNot(k.mask).Or(k.value) }
 
-// maxPieces is the number of pieces that a matcher has room for without allocating.
-const maxPieces = 96
+// maxPieces is the greatest number of pieces of a variant.
+const maxPieces = 256
 
 // A matcher reads a text as one of a variant: it looks for a word of the variant that
 // prints it, starting from base.
@@ -35,8 +35,7 @@ type matcher struct {
 
 	c        *candidate
 	form     *encodeForm
-	chosen   []uint16 // the alternative of each piece
-	room     [maxPieces]uint16
+	chosen   [maxPieces]uint16 // the alternative of each piece
 	conflict bool // bits disagreed since this was last cleared
 	result   Word
 
@@ -49,11 +48,6 @@ type matcher struct {
 // guard, which fixed the bits of k.
 func (m *matcher) try(c *candidate, pos int, k known) bool {
 	m.c, m.form = c, c.encodeForm()
-	if n := len(m.form.pieces); n <= maxPieces {
-		m.chosen = m.room[:n]
-	} else {
-		m.chosen = make([]uint16, n)
-	}
 	k, ok := k.and(c.mask, c.value)
 	return ok && m.pieces(0, pos, k)
 }

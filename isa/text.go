@@ -3,7 +3,10 @@ package isa
 import "strconv"
 
 // Text returns the text of in at the address pc, as AppendText writes it.
-func (t *Table) Text(in Inst, pc uint64) string { return string(t.AppendText(nil, in, pc)) }
+func (t *Table) Text(in Inst, pc uint64) string {
+	var buf [512]byte
+	return string(t.AppendText(buf[:0], in, pc))
+}
 
 // AppendText appends to dst the text that nvdisasm prints for in at the address pc
 // before its semicolon: guard and instruction, no control code, spaces at the end cut
