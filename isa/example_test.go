@@ -25,7 +25,7 @@ func example() *isa.Table {
 
 func ExampleTable_Decode() {
 	t := example()
-	w := isa.Word{Lo: 0x0000100402047981, Hi: 0x001ea8000c1e1900}
+	w := isa.Word{Lo: 0x0000100402047981, Hi: 0x000ea8000c1e1900}
 	in := t.Decode(w)
 	fmt.Println(isa.ControlOf(w), t.Text(in, 0))
 	// Output: [B------:R-:W2:-:S04] LDG.E R4, desc[UR4][R2.64+0x10]
@@ -33,14 +33,14 @@ func ExampleTable_Decode() {
 
 func ExampleTable_Encode() {
 	t := example()
-	like := isa.Word{Lo: 0x0000100402047981, Hi: 0x001ea8000c1e1900}
+	like := isa.Word{Lo: 0x0000100402047981, Hi: 0x000ea8000c1e1900}
 	w, err := t.Encode("LDG.E.EF R4, desc[UR4][R2.64+0x20]", 0, &like)
 	fmt.Println(w, err)
 	_, err = t.Encode("LDG.E.EX R4, desc[UR4][R2.64]", 0, nil)
 	fmt.Println(err)
 	// Output:
-	// 0x0000200402047981, 0x001ea8000c0e1900 <nil>
-	// column 6: expected `.EF` or `.EL` or `.EU` or `.INVALID6` or `.INVALID7` or `.LU` or other, found ".EX"
+	// 0x0000200402047981, 0x000ea8000c0e1900 <nil>
+	// column 7: expected `EF` or `EL` or `EU` or `INVALID6` or `INVALID7` or `LU` or other, found "EX"
 }
 
 func ExampleTable_Groups() {
