@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cupatch/cupatch/internal/nearest"
 	"github.com/cupatch/cupatch/isa"
 )
 
@@ -287,7 +288,7 @@ func likeness(a, b string) int {
 		n++
 	}
 	if n < 2 {
-		if d := editDistance(a, b); d == 1 && len(a) > 1 && len(b) > 1 {
+		if d := nearest.Distance(a, b); d == 1 && len(a) > 1 && len(b) > 1 {
 			return 1
 		}
 		return 0

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cupatch/cupatch/internal/nearest"
 	"github.com/cupatch/cupatch/isa"
 )
 
@@ -83,7 +84,7 @@ func compileItem(r *Rule, it item, t *isa.Table) (compiledItem, error) {
 	}
 	if len(ci.variants) == 0 && !ci.any {
 		e := r.errAt(&r.match, it.pos, "%s has no instruction %s", t.Arch(), it.opcode)
-		if near := nearestName(it.opcode, all); near != "" {
+		if near := nearest.Name(it.opcode, all); near != "" {
 			e.Help = "did you mean " + near + "?"
 		}
 		e.unknownOpcode = true
@@ -103,7 +104,7 @@ func checkAtoms(r *Rule, ci *compiledItem, t *isa.Table) error {
 			continue
 		}
 		e := r.errAt(&r.match, a.pos, "%s on %s has no modifier %s", ci.opcode, t.Arch(), a.text)
-		if near := nearestName(a.text, words); near != "" {
+		if near := nearest.Name(a.text, words); near != "" {
 			e.Help = "did you mean " + near + "?"
 		} else if g := valueHelp(newScope(t, ci.variants), a.text); g != "" {
 			e.Help = g
@@ -273,36 +274,4 @@ func (x *compiledExpr) conjuncts() []*compiledExpr {
 		return []*compiledExpr{x}
 	}
 	return append(x.and[0].conjuncts(), x.and[1].conjuncts()...)
-}
-
-// nearestName returns the name closest to s by edit distance, or "".
-func nearestName(s string, names []string) string {
-	best, dist := "", 3
-	for _, n := range names {
-		if d := editDistance(s, n); d < dist && d < len(n) && d < len(s) {
-			best, dist = n, d
-		}
-	}
-	return best
-}
-
-// editDistance is the number of bytes to insert, delete or replace to turn a into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diag
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diag = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -66,11 +66,10 @@ const lintReach = 4096
 
 // A linter looks at the edits of one kernel.
 type linter struct {
-	code      *codeState
-	silent    map[string]bool
-	out       []Warning
-	minStall  map[string]uint64 // by class, in the words as they were
-	schedules bool
+	code     *codeState
+	silent   map[string]bool
+	out      []Warning
+	minStall map[string]uint64 // by class, in the words as they were
 }
 
 // lint looks at what a plan touches. It reads the code in order of addresses, as if

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+
+	near "github.com/cupatch/cupatch/internal/nearest"
 )
 
 // An exitError ends the program with a status. With a nil err nothing is printed:
@@ -67,33 +69,4 @@ func hintOf(err error) string {
 }
 
 // nearest returns the name closest to s, or "" when none is close.
-func nearest(s string, names []string) string {
-	best, bestDist := "", 3
-	for _, n := range names {
-		if d := editDistance(s, n); d < bestDist && d < len(n) {
-			best, bestDist = n, d
-		}
-	}
-	return best
-}
-
-// editDistance is the Levenshtein distance of a and b in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diag
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diag = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
-}
+func nearest(s string, names []string) string { return near.Name(s, names) }

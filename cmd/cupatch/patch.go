@@ -56,13 +56,12 @@ func init() {
 
 // A ruleSource is where rules come from: the command line or a recipe.
 type ruleSource struct {
-	texts   []string
-	file    string
-	params  []string
-	recipe  *patch.Recipe
-	rules   []*patch.Rule
-	values  map[string]string
-	guarded bool
+	texts  []string
+	file   string
+	params []string
+	recipe *patch.Recipe
+	rules  []*patch.Rule
+	values map[string]string
 }
 
 func (s *ruleSource) flags(fs *pflag.FlagSet) {

@@ -27,15 +27,6 @@ type filePlan struct {
 	sum     patch.Summary
 }
 
-// edits returns the number of edits of the file.
-func (f *filePlan) edits() int {
-	n := 0
-	for _, e := range f.entries {
-		n += len(e.edits)
-	}
-	return n
-}
-
 // An entryPlan is what will be done to one cubin.
 type entryPlan struct {
 	number   int
