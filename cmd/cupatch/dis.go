@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -35,7 +36,7 @@ that the tables do not know prints as .word 0xLO, 0xHI.
 FILE is anything that cupatch ls takes; - is standard input. The listing can be
 edited and applied: cupatch apply LISTING FILE.
 
-exit status: 0; 1 if -m matched nothing, or under --strict; 2 trouble.
+exit status: 0; 1 if -m or -k matched nothing, or under --strict; 2 trouble.
 
 examples:
   cupatch dis kernel.cubin
@@ -60,6 +61,7 @@ type disRun struct {
 	words   int
 	unknown int
 	matched int
+	listed  int // kernels that -k and the rest let through
 	status  int
 	known   bool             // some architecture knows the instruction of -m
 	missing *patch.RuleError // the error of one that does not
@@ -123,6 +125,9 @@ func controlStyle(s string) (patch.ControlStyle, error) {
 func (r *disRun) end(status int) error {
 	if r.unknown > 0 {
 		r.notef("%d of %d words are not known to the tables; they print as .word", r.unknown, r.words)
+	}
+	if len(r.narrowing.kernels) > 0 && r.listed == 0 && status == 0 {
+		return answerNo("no kernel fits -k %s", strings.Join(r.narrowing.kernels, " -k "))
 	}
 	if r.rule != nil && r.matched == 0 && status == 0 {
 		if !r.known && r.missing != nil {
@@ -191,6 +196,7 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 		if !r.kernelWanted(k) {
 			continue
 		}
+		r.listed++
 		code := patch.KernelCode(k, opts)
 		var matches []int
 		if planner != nil {
