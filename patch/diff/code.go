@@ -35,6 +35,8 @@ type Code struct {
 	target []int32
 	sym    []uint32
 	syms   []string
+
+	local map[uint64]int // see localOps
 }
 
 // Len returns the number of instructions without padding.
@@ -329,23 +331,23 @@ func anonymous(symbol, kernel string) string {
 // types, which cuobjdump -elf prints, say so: R_CUDA_ABS32_LO_32 has 32 bits from bit 32.
 // A type that is not listed leaves the word to be compared as it is.
 var relocFields = map[uint32]isa.Field{
-	55:  isa.Bits(32, 63),   // R_CUDA_ABS32_32
-	56:  isa.Bits(32, 63),   // R_CUDA_ABS32_LO_32
-	57:  isa.Bits(32, 63),   // R_CUDA_ABS32_HI_32
-	58:  isa.Bits(34, 80),   // R_CUDA_ABS47_34
-	59:  isa.Bits(32, 47),   // R_CUDA_ABS16_32
-	60:  isa.Bits(32, 55),   // R_CUDA_ABS24_32
-	61:  isa.Bits(32, 63),   // R_CUDA_FUNC_DESC32_32
-	62:  isa.Bits(32, 63),   // R_CUDA_FUNC_DESC32_LO_32
-	63:  isa.Bits(32, 63),   // R_CUDA_FUNC_DESC32_HI_32
-	64:  isa.Bits(40, 58),   // R_CUDA_CONST_FIELD19_40
-	66:  isa.Bits(38, 58),   // R_CUDA_CONST_FIELD21_38
-	74:  isa.Bits(40, 63),   // R_CUDA_ABS24_40
-	75:  split(34, 80),       // R_CUDA_ABS55_16_34
-	112: isa.Bits(32, 63),   // R_CUDA_UNIFIED32_LO_32
-	113: isa.Bits(32, 63),   // R_CUDA_UNIFIED32_HI_32
-	114: split(34, 81),       // R_CUDA_ABS56_16_34
-	115: isa.Bits(37, 58),   // R_CUDA_CONST_FIELD22_37
+	55:  isa.Bits(32, 63), // R_CUDA_ABS32_32
+	56:  isa.Bits(32, 63), // R_CUDA_ABS32_LO_32
+	57:  isa.Bits(32, 63), // R_CUDA_ABS32_HI_32
+	58:  isa.Bits(34, 80), // R_CUDA_ABS47_34
+	59:  isa.Bits(32, 47), // R_CUDA_ABS16_32
+	60:  isa.Bits(32, 55), // R_CUDA_ABS24_32
+	61:  isa.Bits(32, 63), // R_CUDA_FUNC_DESC32_32
+	62:  isa.Bits(32, 63), // R_CUDA_FUNC_DESC32_LO_32
+	63:  isa.Bits(32, 63), // R_CUDA_FUNC_DESC32_HI_32
+	64:  isa.Bits(40, 58), // R_CUDA_CONST_FIELD19_40
+	66:  isa.Bits(38, 58), // R_CUDA_CONST_FIELD21_38
+	74:  isa.Bits(40, 63), // R_CUDA_ABS24_40
+	75:  split(34, 80),    // R_CUDA_ABS55_16_34
+	112: isa.Bits(32, 63), // R_CUDA_UNIFIED32_LO_32
+	113: isa.Bits(32, 63), // R_CUDA_UNIFIED32_HI_32
+	114: split(34, 81),    // R_CUDA_ABS56_16_34
+	115: isa.Bits(37, 58), // R_CUDA_CONST_FIELD22_37
 }
 
 // split is the field of bits 16–23 and lo–hi.

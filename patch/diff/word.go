@@ -133,7 +133,10 @@ func (c *comparison) bits(k Kinds, d isa.Word) {
 			hi++
 		}
 		f := isa.Bits(i, hi)
-		name := fmt.Sprintf("bits[%d..%d]", i, hi)
+		name := fmt.Sprintf("bits %d–%d", i, hi)
+		if i == hi {
+			name = fmt.Sprintf("bit %d", i)
+		}
 		c.add(k, name, fmt.Sprintf("%#x", f.Get(c.x.Word)), fmt.Sprintf("%#x", f.Get(c.y.Word)))
 		i = hi
 	}

@@ -1,0 +1,262 @@
+package diff
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+// Files compares two files. Entries are read one after another and not kept; what stays
+// in memory is a small record for each kernel, and the differences unless opt.Visit
+// takes them. The error is that of opt.Visit; what cannot be read is in
+// [Result.Errors], and [Result.Err] must be asked before "no difference" is believed.
+func Files(a, b *elfx.File, opt Options) (*Result, error) {
+	if opt.Count == 0 {
+		opt.Count = DefaultCount()
+	}
+	c := &comparer{opt: opt, r: &Result{Count: opt.Count}}
+	c.r.SameBytes = bytes.Equal(a.Data(), b.Data())
+	for side, f := range []*elfx.File{a, b} {
+		c.index[side] = newIndex(f, side, &opt)
+		c.side(f, c.index[side], []*Side{&c.r.A, &c.r.B}[side])
+	}
+	pairs, onlyA, onlyB := pairKernels(c.index[0].kernels(), c.index[1].kernels())
+	c.only(&c.r.OnlyA, onlyA)
+	c.only(&c.r.OnlyB, onlyB)
+	if err := c.run(pairs); err != nil {
+		return nil, err
+	}
+	if !c.r.SameBytes {
+		c.found(Wrapping)
+		c.wrapping()
+	}
+	return c.r, nil
+}
+
+// Cubins compares two cubins.
+func Cubins(a, b *elfx.Cubin, opt Options) (*Result, error) {
+	x, err := elfx.Open("a", a.Data(), nil)
+	if err != nil {
+		return nil, err
+	}
+	y, err := elfx.Open("b", b.Data(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return Files(x, y, opt)
+}
+
+// A comparer is a comparison of two files at work.
+type comparer struct {
+	opt   Options
+	r     *Result
+	index [2]*index
+	cache [2]cubinCache
+	noted map[[2]*entryRec]bool // pairs of entries whose sections were compared
+}
+
+func (c *comparer) found(k Kinds) { c.r.Kinds |= k }
+
+// side fills in what is known of a file after the first pass.
+func (c *comparer) side(f *elfx.File, x *index, s *Side) {
+	s.Name, s.Kind, s.Size = f.Name, f.Kind.String(), f.Size
+	if err := f.Damage(); err != nil {
+		c.r.Errors = append(c.r.Errors, err)
+	}
+	for _, e := range x.entries {
+		if e.err != nil {
+			s.Unread++
+			c.r.Errors = append(c.r.Errors, e.err)
+			continue
+		}
+		if e.entry.Kind == elfx.KindELF {
+			s.Cubins++
+		}
+		for _, k := range e.kernels {
+			s.Kernels++
+			s.Instructions += k.n
+			s.Unknown += k.unknown
+		}
+	}
+}
+
+// only lists the kernels without partners.
+func (c *comparer) only(dst *[]KernelRef, list []*kernelRec) {
+	for _, k := range list {
+		c.found(Unpaired)
+		*dst = append(*dst, KernelRef{k.entry.arch, k.name, k.entry.entry.Number, k.n})
+	}
+}
+
+// run compares the pairs, and the sections of the cubins that they are in.
+func (c *comparer) run(pairs []kernelPair) error {
+	c.noted = map[[2]*entryRec]bool{}
+	partner := partners(pairs)
+	for _, p := range pairs {
+		k, err := c.kernel(p)
+		if err != nil {
+			c.r.Errors = append(c.r.Errors, err)
+			continue
+		}
+		c.r.Compared++
+		c.r.Classes[k.Class]++
+		c.found(k.Kinds)
+		if k.Kinds != 0 {
+			c.r.Rows = append(c.r.Rows, k.row())
+		}
+		if c.opt.Visit != nil {
+			if err := c.opt.Visit(k); err != nil {
+				return err
+			}
+		} else {
+			c.r.Kernels = append(c.r.Kernels, k)
+		}
+		if at := [2]*entryRec{p.a.entry, p.b.entry}; partner[p.a.entry] == p.b.entry && !c.noted[at] {
+			c.noted[at] = true
+			c.sections(p.a.entry, p.b.entry)
+		}
+	}
+	c.emptyCubins()
+	return nil
+}
+
+// partners returns, for each entry of the first file, the entry of the second that most
+// of its kernels are paired with.
+func partners(pairs []kernelPair) map[*entryRec]*entryRec {
+	count := map[[2]*entryRec]int{}
+	out := map[*entryRec]*entryRec{}
+	for _, p := range pairs {
+		at := [2]*entryRec{p.a.entry, p.b.entry}
+		count[at]++
+		best, ok := out[p.a.entry]
+		if !ok || count[at] > count[[2]*entryRec{p.a.entry, best}] {
+			out[p.a.entry] = p.b.entry
+		}
+	}
+	return out
+}
+
+// emptyCubins compares cubins without kernels, which hold data only, with those of the
+// same architecture in order.
+func (c *comparer) emptyCubins() {
+	var lists [2][]*entryRec
+	for side, x := range c.index {
+		for _, e := range x.cubins() {
+			if len(e.kernels) == 0 {
+				lists[side] = append(lists[side], e)
+			}
+		}
+		slices.SortStableFunc(lists[side], func(p, q *entryRec) int { return cmp.Compare(p.arch, q.arch) })
+	}
+	for _, e := range lists[0] {
+		for i, o := range lists[1] {
+			if e.arch == o.arch {
+				c.sections(e, o)
+				lists[1] = slices.Delete(lists[1], i, i+1)
+				break
+			}
+		}
+	}
+}
+
+// kernel compares one pair of kernels.
+func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
+	k := &KernelDiff{
+		Arch: p.a.entry.arch, NameA: p.a.name, NameB: p.b.name, EntryA: p.a.entry.entry.Number, EntryB: p.b.entry.entry.Number,
+		PairedBy: p.by, Similarity: p.like, Instructions: [2]int{p.a.n, p.b.n}, Unknown: [2]int{p.a.unknown, p.b.unknown},
+	}
+	if p.a.entry.hash == p.b.entry.hash && p.a.index == p.b.index {
+		k.CodeDiff = &CodeDiff{Class: Identical}
+		return k, nil
+	}
+	x, err := c.cache[0].get(p.a.entry)
+	if err != nil {
+		return nil, err
+	}
+	y, err := c.cache[1].get(p.b.entry)
+	if err != nil {
+		return nil, err
+	}
+	a := NewCode(x.cubin, &x.cubin.Kernels()[p.a.index], x.table)
+	b := NewCode(y.cubin, &y.cubin.Kernels()[p.b.index], y.table)
+	k.CodeDiff = Compare(a, b)
+	k.Resources = resourceChanges(a, b)
+	k.Data = dataChanges(x.cubin, y.cubin, k.CodeDiff)
+	if k.Class == CodeDiffers {
+		k.Relocs = relocationChanges(a, b)
+	}
+	k.Kinds = k.CodeDiff.Kinds
+	for _, f := range []struct {
+		on   bool
+		kind Kinds
+	}{{k.Class == SameCode, Metadata}, {k.NameA != k.NameB, Names}, {k.Resources != nil, Resources}, {k.Data != nil, Data}} {
+		if f.on {
+			k.Kinds |= f.kind
+		}
+	}
+	return k, nil
+}
+
+// row returns k in short.
+func (k *KernelDiff) row() Row {
+	r := Row{
+		Arch: k.Arch, Name: k.Name(), Class: k.Class, Kinds: k.Kinds, Instructions: k.Instructions,
+		Changed: k.Changed, Deleted: k.Deleted, Inserted: k.Inserted, Moved: k.Moved, Modifiers: k.Modifiers,
+	}
+	for side, c := range []*Code{k.A, k.B} {
+		if c != nil {
+			loads, stores := c.localAccesses()
+			r.Registers[side], r.Spills[side] = c.Kernel.Regs, loads+stores
+		}
+	}
+	return r
+}
+
+// A loadedCubin is a cubin and the table of its architecture.
+type loadedCubin struct {
+	cubin *elfx.Cubin
+	table *isa.Table
+}
+
+// cacheSize is how many cubins of a file are kept at a time.
+const cacheSize = 3
+
+// A cubinCache keeps the cubins that were used last.
+type cubinCache struct {
+	keys []*entryRec
+	vals []*loadedCubin
+}
+
+func (c *cubinCache) get(e *entryRec) (*loadedCubin, error) {
+	if i := slices.Index(c.keys, e); i >= 0 {
+		v := c.vals[i]
+		c.keys = append(slices.Delete(c.keys, i, i+1), e)
+		c.vals = append(slices.Delete(c.vals, i, i+1), v)
+		return v, nil
+	}
+	cubin, err := e.entry.Cubin()
+	if err != nil {
+		return nil, err
+	}
+	v := &loadedCubin{cubin, TableFor(cubin)}
+	if len(c.keys) == cacheSize {
+		c.keys, c.vals = slices.Delete(c.keys, 0, 1), slices.Delete(c.vals, 0, 1)
+	}
+	c.keys, c.vals = append(c.keys, e), append(c.vals, v)
+	return v, nil
+}
+
+// where names a pair of entries.
+func where(a, b *entryRec) string {
+	bare := func(e *entryRec) bool {
+		return e.entry.Container != nil && e.entry.Container.Kind == elfx.ContainerCubin
+	}
+	if bare(a) && bare(b) {
+		return ""
+	}
+	return fmt.Sprintf("%s #%d and #%d", a.arch, a.entry.Number, b.entry.Number)
+}

@@ -1,0 +1,159 @@
+package diff
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/cupatch/cupatch/elfx"
+)
+
+// A kernelRec is what the first pass over a file keeps of a kernel.
+type kernelRec struct {
+	entry   *entryRec
+	index   int // in Cubin.Kernels
+	name    string
+	code    Hash
+	n       int // instructions without padding
+	unknown int
+	sketch  sketch
+}
+
+// An entryRec is what the first pass keeps of an entry.
+type entryRec struct {
+	entry   *elfx.Entry
+	arch    string
+	hash    Hash // of its bytes
+	kernels []*kernelRec
+	err     error
+}
+
+// A sketch counts pairs of successive opcodes in a few buckets: kernels alike have
+// sketches alike.
+type sketch [48]uint16
+
+func (c *Code) sketch() (s sketch) {
+	last := uint64(0)
+	for _, w := range c.norm {
+		op := opcodeOf(w)
+		h := (op*31 + last) * 0x9e3779b97f4a7c15 >> 58 % uint64(len(s))
+		if s[h] < 1<<16-1 {
+			s[h]++
+		}
+		last = op
+	}
+	return s
+}
+
+// likeness returns how alike two sketches are, from 0 to 1.
+func (s *sketch) likeness(o *sketch) float64 {
+	lo, hi := 0, 0
+	for i, x := range s {
+		lo += int(min(x, o[i]))
+		hi += int(max(x, o[i]))
+	}
+	if hi == 0 {
+		return 1
+	}
+	return float64(lo) / float64(hi)
+}
+
+// An index is the result of the first pass over a file: entries in order.
+type index struct {
+	file    *elfx.File
+	entries []*entryRec // those that are wanted
+}
+
+// newIndex reads every wanted entry of a file once. Entries that cannot be read are
+// there with their error.
+func newIndex(f *elfx.File, side int, opt *Options) *index {
+	x := &index{file: f}
+	for _, e := range f.Entries() {
+		if e.Kind != elfx.KindConcat && (opt.Entry == nil || opt.Entry(side, e)) {
+			x.entries = append(x.entries, &entryRec{entry: e})
+		}
+	}
+	jobs := opt.Jobs
+	if jobs <= 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	var wg sync.WaitGroup
+	next := make(chan *entryRec)
+	for range min(jobs, len(x.entries)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var buf []byte
+			for r := range next {
+				buf = r.read(buf, opt)
+			}
+		}()
+	}
+	for _, r := range x.entries {
+		next <- r
+	}
+	close(next)
+	wg.Wait()
+	return x
+}
+
+// read fills in r. It returns memory for the next entry.
+func (r *entryRec) read(buf []byte, opt *Options) []byte {
+	data, err := r.entry.DataIn(buf)
+	if err != nil {
+		// What nobody can read is compared as it is stored.
+		if r.entry.Kind == elfx.KindELF || !errors.Is(err, elfx.ErrUnsupported) {
+			r.err = err
+		}
+		return buf
+	}
+	if !r.entry.Stored() && r.entry.Parent == nil && cap(data) > cap(buf) {
+		buf = data
+	}
+	r.hash = sha256.Sum256(data)
+	if r.entry.Kind != elfx.KindELF {
+		return buf
+	}
+	c, err := elfx.ParseCubin(data)
+	if err != nil {
+		r.err = fmt.Errorf("%s: %w", r.entry.ID(), err)
+		return buf
+	}
+	r.arch = c.Arch
+	table := TableFor(c)
+	for i := range c.Kernels() {
+		k := &c.Kernels()[i]
+		if opt.Kernel != nil && !opt.Kernel(k) {
+			continue
+		}
+		code := NewCode(c, k, table)
+		r.kernels = append(r.kernels, &kernelRec{
+			entry: r, index: i, name: strings.Clone(k.Name), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
+			sketch: code.sketch(),
+		})
+	}
+	return buf
+}
+
+// cubins returns the readable cubins of an index.
+func (x *index) cubins() []*entryRec {
+	var out []*entryRec
+	for _, r := range x.entries {
+		if r.err == nil && r.entry.Kind == elfx.KindELF {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// kernels returns the kernels of an index in order.
+func (x *index) kernels() []*kernelRec {
+	var out []*kernelRec
+	for _, r := range x.entries {
+		out = append(out, r.kernels...)
+	}
+	return out
+}

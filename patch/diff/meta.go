@@ -1,0 +1,283 @@
+package diff
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cupatch/cupatch/elfx"
+)
+
+// Section types of the ELF format.
+const (
+	shtSymtab = 2
+	shtStrtab = 3
+	shtRela   = 4
+	shtRel    = 9
+)
+
+// sections compares what two cubins hold beside the code of their kernels, and notes
+// why they differ.
+func (c *comparer) sections(ea, eb *entryRec) {
+	if ea.hash == eb.hash {
+		return
+	}
+	x, err1 := c.cache[0].get(ea)
+	y, err2 := c.cache[1].get(eb)
+	if err := errors.Join(err1, err2); err != nil {
+		c.r.Errors = append(c.r.Errors, err)
+		return
+	}
+	s := &sectionDiff{a: x.cubin, b: y.cubin, where: where(ea, eb), rename: map[string]string{}, seen: map[Note]int{}}
+	for i, k := range ea.kernels {
+		if i < len(eb.kernels) && k.name != eb.kernels[i].name && k.code == eb.kernels[i].code {
+			s.rename[k.name] = eb.kernels[i].name
+		}
+	}
+	s.headers()
+	s.contents()
+	if len(s.notes) == 0 {
+		s.note(Metadata, "layout", "the same sections at other places, or other bytes between them")
+	}
+	for _, n := range s.notes {
+		if more := s.seen[n]; more > 1 {
+			n.Text += fmt.Sprintf(" (%d sections)", more)
+		}
+		c.found(n.Kind)
+		c.r.Notes = append(c.r.Notes, n)
+	}
+}
+
+// A sectionDiff compares the sections of two cubins.
+type sectionDiff struct {
+	a, b   *elfx.Cubin
+	where  string
+	rename map[string]string // names of kernels of a as b has them
+	notes  []Note
+	seen   map[Note]int
+}
+
+// note adds a note; the same one again is only counted.
+func (s *sectionDiff) note(k Kinds, what, format string, args ...any) {
+	n := Note{k, s.where, what, fmt.Sprintf(format, args...)}
+	if s.seen[n]++; s.seen[n] == 1 {
+		s.notes = append(s.notes, n)
+	}
+}
+
+// headers compares what the ELF header and the notes say.
+func (s *sectionDiff) headers() {
+	for _, f := range []struct{ what, a, b string }{
+		{"toolkit", orNone(s.a.Toolkit), orNone(s.b.Toolkit)},
+		{"ELF layout", s.a.Layout.String(), s.b.Layout.String()},
+		{"virtual architecture", fmt.Sprintf("compute_%d", s.a.VirtualSM), fmt.Sprintf("compute_%d", s.b.VirtualSM)},
+		{"ELF type", fmt.Sprint(s.a.Type), fmt.Sprint(s.b.Type)},
+		{"e_flags", fmt.Sprintf("%#x", s.a.Flags), fmt.Sprintf("%#x", s.b.Flags)},
+	} {
+		if f.a != f.b {
+			s.note(Metadata, f.what, "%s → %s", f.a, f.b)
+		}
+	}
+}
+
+// key returns the name under which a section of a is looked for in b.
+func (s *sectionDiff) key(x *elfx.Section) string {
+	for i := strings.IndexByte(x.Name, '.'); i >= 0; {
+		if to, ok := s.rename[x.Name[i+1:]]; ok {
+			return x.Name[:i+1] + to
+		}
+		next := strings.IndexByte(x.Name[i+1:], '.')
+		if next < 0 {
+			break
+		}
+		i += next + 1
+	}
+	return x.Name
+}
+
+// contents compares the sections by name; where several have one name, in order.
+func (s *sectionDiff) contents() {
+	theirs := map[string][]*elfx.Section{}
+	for i := range s.b.Sections() {
+		x := &s.b.Sections()[i]
+		theirs[x.Name] = append(theirs[x.Name], x)
+	}
+	var order []int
+	for i := range s.a.Sections() {
+		x := &s.a.Sections()[i]
+		key := s.key(x)
+		list := theirs[key]
+		if len(list) == 0 {
+			s.lone(x, "only the first file has it")
+			continue
+		}
+		theirs[key] = list[1:]
+		order = append(order, list[0].Index)
+		s.section(x, list[0])
+	}
+	for i := range s.b.Sections() {
+		x := &s.b.Sections()[i]
+		if slices.Contains(theirs[x.Name], x) {
+			s.lone(x, "only the second file has it")
+		}
+	}
+	if !slices.IsSorted(order) {
+		s.note(Metadata, "order", "the sections stand in another order")
+	}
+}
+
+// lone notes a section without a partner, unless it belongs to a kernel without one.
+func (s *sectionDiff) lone(x *elfx.Section, text string) {
+	if isCode(x.Name) {
+		return
+	}
+	kind := Metadata
+	if isData(x.Name) && x.Size > 0 {
+		kind = Data
+	}
+	s.note(kind, group(x.Name), "%s", text)
+}
+
+// isCode tells the sections that are compared instruction by instruction, and what the
+// labels in them come from.
+func isCode(name string) bool {
+	return strings.HasPrefix(name, ".text") || strings.HasPrefix(name, ".rel.text.") || strings.HasPrefix(name, ".rela.text.")
+}
+
+// isData tells the sections with data that the code reads and that belong to no
+// single kernel.
+func isData(name string) bool {
+	switch {
+	case name == ".nv.global", name == ".nv.global.init", strings.HasPrefix(name, ".nv.uft"), strings.HasPrefix(name, ".nv.udt"):
+		return true
+	case strings.HasPrefix(name, ".nv.shared."):
+		return false
+	}
+	rest, ok := strings.CutPrefix(name, ".nv.constant")
+	return ok && !strings.Contains(rest, ".")
+}
+
+// ownedPrefixes are the sections that exist for each kernel.
+var ownedPrefixes = []string{
+	".nv.info.", ".nv.constant0.", ".nv.constant1.", ".nv.constant2.", ".nv.constant3.", ".nv.constant4.", ".nv.constant5.", ".nv.shared.", ".nv.local.",
+	".nv.merc.", ".nv.capmerc.", ".rela.nv.", ".rel.nv.",
+}
+
+// group returns the name of a section without the kernel that it belongs to.
+func group(name string) string {
+	for _, p := range ownedPrefixes {
+		if strings.HasPrefix(name, p) {
+			return p + "*"
+		}
+	}
+	return name
+}
+
+// section compares two sections of one name.
+func (s *sectionDiff) section(x, y *elfx.Section) {
+	if isCode(x.Name) {
+		return
+	}
+	p, q := s.a.SectionData(x), s.b.SectionData(y)
+	same := bytes.Equal(p, q) && x.Size == y.Size
+	if isData(x.Name) {
+		if !same {
+			s.note(Data, x.Name, "%s", bytesText(p, q, x, y))
+		}
+		if !slices.Equal(relocsOf(s.a, x.Index), relocsOf(s.b, y.Index)) {
+			s.note(Data, x.Name, "refers to other symbols")
+		}
+		return
+	}
+	if same {
+		return
+	}
+	switch {
+	case x.Name == ".debug_line":
+		s.debugLine(p, q)
+	case strings.HasPrefix(x.Name, ".debug_"), strings.HasPrefix(x.Name, ".nv_debug"), strings.Contains(x.Name, ".debug_"):
+		s.note(Metadata, x.Name, "debug information differs, %s", bytesText(p, q, x, y))
+	case strings.HasPrefix(x.Name, ".note."):
+		s.note(Metadata, x.Name, "%s", stringsText(p, q))
+	case x.Type == shtSymtab:
+		s.symbols()
+	case x.Type == shtStrtab && x.Name != ".strtab":
+		s.note(Metadata, x.Name, "names of sections differ")
+	case x.Type == shtStrtab:
+		s.note(Metadata, x.Name, "names of symbols differ, or their order")
+	case strings.HasPrefix(x.Name, ".nv.info."):
+		s.note(Metadata, group(x.Name), "attributes that follow the code or name the toolkit differ")
+	case x.Name == ".nv.info":
+		s.note(Metadata, x.Name, "attributes of the kernels differ, or their order")
+	case strings.HasPrefix(x.Name, ".nv.capmerc."), strings.HasPrefix(x.Name, ".nv.merc."):
+		s.note(Metadata, group(x.Name), "Mercury code or what belongs to it differs")
+	default:
+		s.note(Metadata, group(x.Name), "%s", bytesText(p, q, x, y))
+	}
+}
+
+// bytesText says how two stretches of bytes differ.
+func bytesText(p, q []byte, x, y *elfx.Section) string {
+	if x.Size != y.Size {
+		return fmt.Sprintf("%d → %d bytes", x.Size, y.Size)
+	}
+	n := 0
+	first := -1
+	for i := range min(len(p), len(q)) {
+		if p[i] != q[i] {
+			if n++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if first < 0 {
+		return "of another kind"
+	}
+	return fmt.Sprintf("%d of %d bytes differ, the first at %#x", n, len(p), first)
+}
+
+// symbols compares the names in the symbol tables.
+func (s *sectionDiff) symbols() {
+	names := func(c *elfx.Cubin) []string {
+		var out []string
+		for i := range c.Symbols() {
+			if n := c.Symbols()[i].Name; n != "" {
+				out = append(out, n)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	x, y := names(s.a), names(s.b)
+	gone, fresh := without(x, y), without(y, x)
+	if len(gone)+len(fresh) == 0 {
+		s.note(Metadata, ".symtab", "the same symbols in another order, or with other values")
+		return
+	}
+	s.note(Metadata, ".symtab", "symbols only in the first file: %s; only in the second: %s", list(gone), list(fresh))
+}
+
+// without returns the elements of x, sorted, that y, sorted, has not.
+func without(x, y []string) []string {
+	var out []string
+	for _, s := range x {
+		if _, ok := slices.BinarySearch(y, s); !ok {
+			out = append(out, s)
+		}
+	}
+	return slices.Compact(out)
+}
+
+// list shortens a list of names.
+func list(names []string) string {
+	const show = 4
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) <= show {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:show], ", "), len(names)-show)
+}

@@ -1,0 +1,153 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// A SummaryStyle is how a summary is written.
+type SummaryStyle uint8
+
+// The styles.
+const (
+	SummaryText     SummaryStyle = iota
+	SummaryMarkdown              // for a comment on a change
+)
+
+// maxRows is how many kernels a summary shows.
+const maxRows = 40
+
+// Summary returns a short table of what differs.
+func (r *Result) Summary(style SummaryStyle, demangle func(string) string) string {
+	if demangle == nil {
+		demangle = func(s string) string { return s }
+	}
+	head := []string{"kernel", "class", "changed", "instructions", "registers", "spills"}
+	var rows [][]string
+	for _, row := range r.Rows {
+		rows = append(rows, []string{
+			row.Arch + " " + demangle(row.Name), row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers),
+			arrow(row.Spills),
+		})
+	}
+	more := len(rows) - maxRows
+	rows = rows[:min(len(rows), maxRows)]
+	var b strings.Builder
+	if style == SummaryMarkdown {
+		r.markdown(&b, head, rows)
+	} else {
+		columns(&b, head, rows)
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "… and %d more kernels\n", more)
+	}
+	lines := r.unpairedLines(demangle)
+	for _, n := range r.Notes {
+		if n.Kind&(r.Count|Data) != 0 {
+			lines = append(lines, n.Kind.String()+": "+n.String())
+		}
+	}
+	for _, err := range r.Errors {
+		lines = append(lines, "not compared: "+err.Error())
+	}
+	for _, l := range lines {
+		if style == SummaryMarkdown {
+			l = "- " + escape(l)
+		}
+		b.WriteString(l + "\n")
+	}
+	if style == SummaryText {
+		b.WriteString(r.CountsLine() + "\n")
+	}
+	return b.String()
+}
+
+// classText returns the class, and what differs beside the code.
+func (row *Row) classText() string {
+	s := row.Class.String()
+	if k := row.Kinds & (Resources | Data | Names); k != 0 {
+		s += " (" + k.String() + ")"
+	}
+	return s
+}
+
+// changedText returns the numbers of instructions changed, new, gone and moved.
+func (row *Row) changedText() string {
+	var out []string
+	for _, x := range []struct {
+		sign string
+		n    int
+	}{{"~", row.Changed}, {"+", row.Inserted}, {"−", row.Deleted}, {"↕", row.Moved}} {
+		if x.n > 0 {
+			out = append(out, fmt.Sprintf("%s%d", x.sign, x.n))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func arrow(n [2]int) string {
+	if n[0] == n[1] {
+		return fmt.Sprint(n[0])
+	}
+	return fmt.Sprintf("%d → %d (%+d)", n[0], n[1], n[1]-n[0])
+}
+
+func (r *Result) unpairedLines(demangle func(string) string) []string {
+	var out []string
+	for _, x := range []struct {
+		file string
+		refs []KernelRef
+	}{{r.A.Name, r.OnlyA}, {r.B.Name, r.OnlyB}} {
+		if len(x.refs) == 0 {
+			continue
+		}
+		var names []string
+		for _, k := range x.refs {
+			names = append(names, k.Arch+" "+demangle(k.Name))
+		}
+		out = append(out, fmt.Sprintf("only in %s: %s", x.file, list(names)))
+	}
+	return out
+}
+
+func (r *Result) markdown(b *strings.Builder, head []string, rows [][]string) {
+	fmt.Fprintf(b, "**%s**: `%s` → `%s`\n\n", escape(r.CountsLine()), r.A.Name, r.B.Name)
+	if len(rows) == 0 {
+		return
+	}
+	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat(" --- |", len(head)) + "\n")
+	for _, row := range rows {
+		for i := range row {
+			row[i] = escape(row[i])
+		}
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	b.WriteString("\n")
+}
+
+// escape protects what means something in a Markdown table: names of C++ have it all.
+func escape(s string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "*", `\*`, "_", `\_`, "`", "\\`", "\n", " ").Replace(s)
+}
+
+// columns writes a table with its columns in line.
+func columns(b *strings.Builder, head []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	rows = append([][]string{head}, rows...)
+	width := make([]int, len(head))
+	for _, row := range rows {
+		for i, s := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(s))
+		}
+	}
+	for _, row := range rows {
+		line := ""
+		for i, s := range row {
+			line += s + strings.Repeat(" ", width[i]-utf8.RuneCountInString(s)+2)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}

@@ -1,0 +1,521 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A Printer writes results as text. The zero value writes what [Result.String] does.
+type Printer struct {
+	// Context is the number of equal lines around a difference; 0 means 3, -1 none.
+	Context int
+	// SideBySide writes the two listings beside each other, in so many columns; 0 is the
+	// unified form.
+	SideBySide int
+	// Brief leaves out the listings.
+	Brief bool
+	// Paint, if set, marks a piece of text: what is gone, what is new, and in them what
+	// changed.
+	Paint func(Mark, string) string
+	// Demangle, if set, gives the names that are shown.
+	Demangle func(string) string
+}
+
+// A Mark is what Printer.Paint is told about a piece of text.
+type Mark uint8
+
+// The marks.
+const (
+	MarkGone    Mark = iota // of the first file only
+	MarkNew                 // of the second file only
+	MarkField               // the part of a line that changed
+	MarkHeading             // names of files and kernels
+	MarkPlace               // where a hunk stands
+)
+
+func (p *Printer) paint(m Mark, s string) string {
+	if p.Paint == nil || s == "" {
+		return s
+	}
+	return p.Paint(m, s)
+}
+
+func (p *Printer) context() int {
+	switch {
+	case p.Context == 0:
+		return 3
+	case p.Context < 0:
+		return 0
+	}
+	return p.Context
+}
+
+// String returns the whole report.
+func (r *Result) String() string {
+	var p Printer
+	var b []byte
+	for _, k := range r.Kernels {
+		b = p.AppendKernel(b, r, k)
+	}
+	return string(p.AppendEnd(b, r))
+}
+
+func (p *Printer) name(k *KernelDiff) string {
+	if p.Demangle == nil {
+		return k.Name()
+	}
+	if k.NameA == k.NameB {
+		return p.Demangle(k.NameA)
+	}
+	return p.Demangle(k.NameA) + " → " + p.Demangle(k.NameB)
+}
+
+// AppendKernel appends what there is to say about a pair of kernels: nothing where no
+// difference was found.
+func (p *Printer) AppendKernel(dst []byte, r *Result, k *KernelDiff) []byte {
+	if k.Kinds == 0 {
+		return dst
+	}
+	line := fmt.Sprintf("%s %s: %s", k.Arch, p.name(k), k.Class)
+	dst = append(dst, p.paint(MarkHeading, line)...)
+	dst = append(dst, k.countsText()...)
+	dst = append(dst, '\n')
+	if k.PairedBy != ByName {
+		dst = fmt.Appendf(dst, "  paired by %s", k.PairedBy)
+		if k.PairedBy == BySimilarity {
+			dst = fmt.Appendf(dst, " (%.0f%%)", 100*k.Similarity)
+		}
+		dst = append(dst, '\n')
+	}
+	for _, m := range k.Modifiers {
+		dst = fmt.Appendf(dst, "  modifiers: %s\n", m)
+	}
+	dst = appendChanges(dst, "resources", k.Resources)
+	dst = appendChanges(dst, "data", k.Data)
+	dst = appendChanges(dst, "relocations", k.Relocs)
+	dst = appendOpcodes(dst, k.Opcodes)
+	if p.Brief || len(k.Ops) == 0 {
+		return dst
+	}
+	if p.SideBySide > 0 {
+		return p.appendSides(dst, r, k)
+	}
+	return p.appendUnified(dst, r, k)
+}
+
+func appendChanges(dst []byte, what string, list []Change) []byte {
+	for _, c := range list {
+		dst = fmt.Appendf(dst, "  %s: %s\n", what, c)
+	}
+	return dst
+}
+
+// maxOpcodes is how many opcodes the histogram shows.
+const maxOpcodes = 12
+
+func appendOpcodes(dst []byte, list []OpcodeDelta) []byte {
+	if len(list) == 0 {
+		return dst
+	}
+	dst = append(dst, "  opcodes: "...)
+	for i, o := range list {
+		if i == maxOpcodes {
+			dst = fmt.Appendf(dst, ", and %d more", len(list)-i)
+			break
+		}
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = fmt.Appendf(dst, "%s %d → %d (%+d)", o.Opcode, o.A, o.B, o.B-o.A)
+	}
+	return append(dst, '\n')
+}
+
+// countsText lists how many instructions differ and in what.
+func (k *KernelDiff) countsText() string {
+	var out []string
+	for _, name := range kindNames {
+		if n := k.Counts[name]; n > 0 {
+			out = append(out, fmt.Sprintf("%s of %d", name, n))
+		}
+	}
+	for _, x := range []struct {
+		n    int
+		text string
+	}{{k.Deleted, "deleted"}, {k.Inserted, "inserted"}, {k.Moved, "moved"}} {
+		if x.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", x.n, x.text))
+		}
+	}
+	if n := k.Unknown[0] + k.Unknown[1]; n > 0 {
+		out = append(out, fmt.Sprintf("%d unknown words", n))
+	}
+	s := ""
+	if len(out) > 0 {
+		s = ": " + strings.Join(out, ", ")
+	}
+	if k.Instructions[0] == k.Instructions[1] {
+		return fmt.Sprintf("%s (%d instructions)", s, k.Instructions[0])
+	}
+	return fmt.Sprintf("%s (%d → %d instructions)", s, k.Instructions[0], k.Instructions[1])
+}
+
+// A line is a line of a listing of both: the indexes, -1 for none, and the difference,
+// nil for equal instructions.
+type line struct {
+	a, b int32
+	op   *Op
+}
+
+// lines merges the two listings.
+func (d *CodeDiff) lines() []line {
+	moved := map[int32]*Op{}
+	for i := range d.Ops {
+		if o := &d.Ops[i]; o.Kind == OpMove {
+			moved[o.B] = o
+		}
+	}
+	var out []line
+	i, j := int32(0), int32(0)
+	upTo := func(a, b int32) {
+		for a >= 0 && i < a || b >= 0 && j < b {
+			if o := moved[j]; o != nil {
+				out = append(out, line{-1, j, o})
+				j++
+				continue
+			}
+			out = append(out, line{i, j, nil})
+			i++
+			j++
+		}
+		for o := moved[j]; o != nil && (b < 0 || j < b); o = moved[j] {
+			out = append(out, line{-1, j, o})
+			j++
+		}
+	}
+	for n := range d.Ops {
+		o := &d.Ops[n]
+		switch o.Kind {
+		case OpChange:
+			upTo(o.A, o.B)
+			out = append(out, line{o.A, o.B, o})
+			i, j = o.A+1, o.B+1
+		case OpInsert:
+			upTo(-1, o.B)
+			out = append(out, line{-1, o.B, o})
+			j = o.B + 1
+		default:
+			upTo(o.A, -1)
+			out = append(out, line{o.A, -1, o})
+			i = o.A + 1
+		}
+	}
+	upTo(int32(d.A.Len()), int32(d.B.Len()))
+	return out
+}
+
+// hunks returns the stretches of lines to show, as bounds.
+func hunks(lines []line, context int) [][2]int {
+	var out [][2]int
+	for n, l := range lines {
+		if l.op == nil {
+			continue
+		}
+		lo, hi := max(n-context, 0), min(n+context+1, len(lines))
+		if k := len(out) - 1; k >= 0 && lo <= out[k][1] {
+			out[k][1] = hi
+		} else {
+			out = append(out, [2]int{lo, hi})
+		}
+	}
+	return out
+}
+
+// Line returns instruction i as a line of a listing.
+func (c *Code) Line(i int) string {
+	w := c.Word(i)
+	return fmt.Sprintf("/*%04x*/ %s %s ;", c.PC(i), isa.ControlOf(w), c.Text(i))
+}
+
+// appendUnified appends the differences in the form of diff -u.
+func (p *Printer) appendUnified(dst []byte, r *Result, k *KernelDiff) []byte {
+	dst = append(dst, p.paint(MarkHeading, "--- "+r.A.Name+" "+k.NameA)+"\n"...)
+	dst = append(dst, p.paint(MarkHeading, "+++ "+r.B.Name+" "+k.NameB)+"\n"...)
+	lines := k.lines()
+	for _, h := range hunks(lines, p.context()) {
+		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
+		for n := h[0]; n < h[1]; {
+			if lines[n].op == nil {
+				dst = append(dst, " "+k.A.Line(int(lines[n].a))+"\n"...)
+				n++
+				continue
+			}
+			end := n
+			for end < h[1] && lines[end].op != nil {
+				end++
+			}
+			dst = p.appendBlock(dst, k, lines[n:end])
+			n = end
+		}
+	}
+	return dst
+}
+
+// place returns the line that starts a hunk: which instructions it shows.
+func place(lines []line) string {
+	var first, count [2]int
+	for _, l := range lines {
+		for side, i := range []int32{l.a, l.b} {
+			if i < 0 {
+				continue
+			}
+			if count[side] == 0 {
+				first[side] = int(i) + 1
+			}
+			count[side]++
+		}
+	}
+	return fmt.Sprintf("@@ -%d,%d +%d,%d @@", first[0], count[0], first[1], count[1])
+}
+
+// appendBlock appends a run of differing lines: first what was, then what is.
+func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line) []byte {
+	for _, l := range lines {
+		if l.a < 0 {
+			continue
+		}
+		s := k.A.Line(int(l.a))
+		switch l.op.Kind {
+		case OpChange:
+			s = p.marked(MarkGone, s, k.B.Line(int(l.b)))
+		case OpMove:
+			s = p.paint(MarkGone, fmt.Sprintf("%s // moved to %#x", s, k.B.PC(int(l.op.B))))
+		default:
+			s = p.paint(MarkGone, s)
+		}
+		dst = append(dst, p.paint(MarkGone, "-")+s+"\n"...)
+	}
+	for _, l := range lines {
+		if l.b < 0 {
+			continue
+		}
+		s := k.B.Line(int(l.b))
+		switch l.op.Kind {
+		case OpChange:
+			s = p.marked(MarkNew, s, k.A.Line(int(l.a))) + " // " + fieldsText(k.Fields(*l.op))
+		case OpMove:
+			s = p.paint(MarkNew, fmt.Sprintf("%s // moved from %#x", s, k.A.PC(int(l.op.A))))
+		default:
+			s = p.paint(MarkNew, s)
+		}
+		dst = append(dst, p.paint(MarkNew, "+")+s+"\n"...)
+	}
+	return dst
+}
+
+func fieldsText(fields []FieldChange) string {
+	var out []string
+	for _, f := range fields {
+		out = append(out, f.String())
+	}
+	return strings.Join(out, "; ")
+}
+
+// marked returns s with the parts marked that other has not.
+func (p *Printer) marked(m Mark, s, other string) string {
+	if p.Paint == nil {
+		return s
+	}
+	x, y := pieces(s), pieces(other)
+	keys := map[string]uint64{}
+	number := func(list []string) []uint64 {
+		var out []uint64
+		for _, t := range list {
+			if _, ok := keys[t]; !ok {
+				keys[t] = uint64(len(keys))
+			}
+			out = append(out, keys[t])
+		}
+		return out
+	}
+	var b strings.Builder
+	match := alignKeys(number(x), number(y))
+	for i := 0; i < len(x); {
+		j := i
+		for j < len(x) && (match[j] >= 0) == (match[i] >= 0) {
+			j++
+		}
+		mark := m
+		if match[i] < 0 {
+			mark = MarkField
+		}
+		b.WriteString(p.Paint(mark, strings.Join(x[i:j], "")))
+		i = j
+	}
+	return b.String()
+}
+
+// pieces cuts a line where something can change: the address is one piece, then names and
+// numbers, and the characters between them.
+func pieces(s string) []string {
+	var out []string
+	for s != "" {
+		n := 0
+		if strings.HasPrefix(s, "/*") {
+			n = strings.Index(s, "*/") + 2
+		}
+		for n < len(s) && (s[n] >= '0' && s[n] <= '9' || s[n] >= 'A' && s[n] <= 'Z' || s[n] >= 'a' && s[n] <= 'z') {
+			n++
+		}
+		n = max(n, 1)
+		out = append(out, s[:n])
+		s = s[n:]
+	}
+	return out
+}
+
+// appendSides appends the differences as two columns.
+func (p *Printer) appendSides(dst []byte, r *Result, k *KernelDiff) []byte {
+	width := max((p.SideBySide-3)/2, 20)
+	lines := k.lines()
+	for _, h := range hunks(lines, p.context()) {
+		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
+		for _, l := range lines[h[0]:h[1]] {
+			left, right, sep := "", "", " "
+			if l.a >= 0 {
+				left = clip(k.A.Line(int(l.a)), width)
+			}
+			if l.b >= 0 {
+				right = clip(k.B.Line(int(l.b)), width)
+			}
+			pad := strings.Repeat(" ", width-utf8.RuneCountInString(left))
+			if l.op != nil {
+				sep = []string{"|", "<", ">", "~"}[l.op.Kind]
+				left, right = p.sides(l, left, right)
+			}
+			dst = append(dst, strings.TrimRight(left+pad+" "+sep+" "+right, " ")+"\n"...)
+		}
+	}
+	return dst
+}
+
+// sides marks what differs in two columns.
+func (p *Printer) sides(l line, left, right string) (string, string) {
+	if l.op.Kind == OpChange {
+		return p.marked(MarkGone, left, right), p.marked(MarkNew, right, left)
+	}
+	return p.paint(MarkGone, left), p.paint(MarkNew, right)
+}
+
+// clip cuts s to so many columns.
+func clip(s string, width int) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	return string([]rune(s)[:width-1]) + "…"
+}
+
+// AppendEnd appends what concerns the files as a whole: kernels without partners,
+// notes, errors, counts and the verdict.
+func (p *Printer) AppendEnd(dst []byte, r *Result) []byte {
+	dst = p.appendOnly(dst, "-", r.A.Name, r.OnlyA)
+	dst = p.appendOnly(dst, "+", r.B.Name, r.OnlyB)
+	for _, n := range r.Notes {
+		if n.Kind&(r.Count|Data) != 0 {
+			dst = fmt.Appendf(dst, "%s: %s\n", n.Kind, n)
+		}
+	}
+	for _, err := range r.Errors {
+		dst = fmt.Appendf(dst, "not compared: %v\n", err)
+	}
+	return append(append(dst, r.CountsLine()...), '\n')
+}
+
+func (p *Printer) appendOnly(dst []byte, sign, file string, list []KernelRef) []byte {
+	const show = 20
+	for i, k := range list {
+		if i == show {
+			return fmt.Appendf(dst, "%s %d more kernels only in %s\n", sign, len(list)-show, file)
+		}
+		name := k.Name
+		if p.Demangle != nil {
+			name = p.Demangle(name)
+		}
+		dst = fmt.Appendf(dst, "%s %s %s: only in %s (%d instructions)\n", sign, k.Arch, name, file, k.Instructions)
+	}
+	return dst
+}
+
+// CountsLine returns one line: the verdict, and how many kernels are in which class.
+func (r *Result) CountsLine() string {
+	var parts []string
+	for c, n := range r.Classes {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, Class(c)))
+		}
+	}
+	for _, x := range []struct {
+		n    int
+		text string
+	}{{len(r.OnlyA), "only in the first file"}, {len(r.OnlyB), "only in the second"}} {
+		if x.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.text))
+		}
+	}
+	s := fmt.Sprintf("%s: %d kernels compared", r.Verdict(), r.Compared)
+	if parts != nil {
+		s += ": " + strings.Join(parts, ", ")
+	}
+	if a, b := r.A.Unknown, r.B.Unknown; a+b > 0 {
+		s += fmt.Sprintf("; %d and %d words not known, compared by their bits", a, b)
+	}
+	return s
+}
+
+// Explain returns, line by line, why the two files differ at all.
+func (r *Result) Explain() []string {
+	if r.SameBytes {
+		return []string{"the files are the same, byte for byte"}
+	}
+	var out []string
+	for c := CodeDiffers; c > Identical; c-- {
+		if n := r.Classes[c]; n > 0 {
+			out = append(out, fmt.Sprintf("code: %d of %d kernels: %s", n, r.Compared, classText[c]))
+		}
+	}
+	if n := r.Classes[Identical]; n > 0 && n == r.Compared {
+		out = append(out, fmt.Sprintf("code: all %d kernels have the same bytes", n))
+	}
+	for _, row := range r.Rows {
+		if k := row.Kinds & (Names | Resources | Data); k != 0 {
+			out = append(out, fmt.Sprintf("%s: %s %s", k, row.Arch, row.Name))
+		}
+	}
+	if len(r.OnlyA)+len(r.OnlyB) > 0 {
+		out = append(out, fmt.Sprintf("unpaired: %d kernels only in the first file, %d only in the second", len(r.OnlyA), len(r.OnlyB)))
+	}
+	notes := slices.Clone(r.Notes)
+	slices.SortStableFunc(notes, func(x, y Note) int { return int(x.Kind) - int(y.Kind) })
+	for _, n := range notes {
+		out = append(out, fmt.Sprintf("%s: %s", n.Kind, n))
+	}
+	for _, err := range r.Errors {
+		out = append(out, fmt.Sprintf("not compared: %v", err))
+	}
+	return out
+}
+
+// classText says what a class means.
+var classText = [numClasses]string{
+	Identical:     "the same bytes",
+	SameCode:      "the same instructions at other addresses, or other padding",
+	HiddenOnly:    "the same text and control codes, but bits that the text does not show differ",
+	ControlOnly:   "only control codes differ",
+	RegistersOnly: "the same after renaming registers",
+	ModifiersOnly: "the same opcodes and operands, other modifiers",
+	CodeDiffers:   "other instructions",
+}
