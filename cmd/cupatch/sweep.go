@@ -30,11 +30,11 @@ file, and the manifest says so.
       --allow NAMES     as for patch
       --ignore-guard    as for patch
   -j, --jobs N          work on N variants at once
-
+` + sweepRunUsage + `
 A combination that the rules refuse is in the manifest with its error; the others are
 written. The manifest has no times: the same input gives the same bytes.
 
-exit status: 0; 1 if a combination has an error; 2 trouble.
+exit status: 0; 1 if a combination has an error or does not pass --run; 2 trouble.
 
 example:
   cupatch sweep -f examples/prefetch-sweep.toml -o variants kernel.cubin
@@ -75,12 +75,14 @@ type sweepRun struct {
 	recipe      *patch.Recipe
 	dir         string
 	ignoreGuard bool
+	gpu         sweepLauncher // for --run
 }
 
 func runSweep(e *env, args []string) error {
 	r := &sweepRun{env: e}
 	fs := e.flags()
 	r.narrowing.flags(fs)
+	r.gpu.flags(e, &r.narrowing, fs)
 	recipe := fs.StringP("recipe", "f", "", "")
 	fs.StringVarP(&r.dir, "output", "o", "", "")
 	params := fs.StringArrayP("param", "p", nil, "")
@@ -116,6 +118,11 @@ func runSweep(e *env, args []string) error {
 		return err
 	}
 	defer f.Close()
+	if r.gpu.wanted {
+		if err := r.gpu.prepare(f, entries); err != nil {
+			return err
+		}
+	}
 	return r.sweep(f, entries, combos)
 }
 
@@ -154,6 +161,13 @@ func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[strin
 		return err
 	}
 	r.notef("%d combinations, %d files in %s", len(m.Variants), len(byHash), r.dir)
+	if r.gpu.wanted {
+		s, err := r.gpu.all(f, entries, r.dir, m.Variants)
+		if err != nil {
+			return err
+		}
+		status = worse(status, s)
+	}
 	return silent(status)
 }
 

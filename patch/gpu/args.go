@@ -61,7 +61,7 @@ const maxBuffer = 1 << 40
 //	hex:0011aabb                               bytes in memory order, for a structure
 //	null                                       a pointer to nothing
 //
-// COUNT may end in K, M or G, powers of 1024. Without a fill a buffer is zeros. Files
+// Integers may end in K, M or G, powers of 1024. Without a fill a buffer is zeros. Files
 // are read when the argument is parsed.
 func ParseArg(s string) (*Arg, error) {
 	a := &Arg{Text: s}
@@ -138,19 +138,13 @@ func (a *Arg) parseBuffer(s string) error {
 	return err
 }
 
-// parseCount reads a positive number with an optional suffix K, M or G.
+// parseCount reads a positive number of elements.
 func parseCount(s string) (int64, error) {
-	num, shift := s, 0
-	if s != "" {
-		if i := strings.IndexByte("KMG", s[len(s)-1]&^0x20); i >= 0 {
-			num, shift = s[:len(s)-1], 10*(i+1)
-		}
-	}
-	n, err := strconv.ParseInt(num, 0, 64)
-	if err != nil || n < 1 || n > 1<<50>>shift {
+	v, err := parseInt(s)
+	if err != nil || v.negative || v.abs < 1 || v.abs > maxBuffer {
 		return 0, fmt.Errorf("count %q: want a number of elements such as 1048576 or 1M", s)
 	}
-	return n << shift, nil
+	return int64(v.abs), nil
 }
 
 func (a *Arg) parsePointer(s string) error {

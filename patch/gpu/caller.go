@@ -28,8 +28,10 @@ type caller interface {
 	alloc(size int) ([]byte, uint64)
 	// text puts a string into shared memory and returns its address there.
 	text(s string) uint64
-	// reset takes back what alloc and text have handed out.
-	reset()
+	// mark says how much alloc and text have handed out; release takes back what they
+	// have handed out since.
+	mark() int
+	release(mark int)
 	// data returns the shared memory for large data, and its address there.
 	data() ([]byte, uint64)
 	close()

@@ -239,8 +239,9 @@ func (r *remote) do(calls ...call) ([]uint64, error) {
 // function returns the address of dlopen (0), dlsym (1) or dlerror (2).
 func (r *remote) function(n int) uint64 { return binary.LittleEndian.Uint64(r.arena[8+8*n:]) }
 
-// reset gives back what alloc has handed out.
-func (r *remote) reset() { r.small = 0 }
+func (r *remote) mark() int { return r.small }
+
+func (r *remote) release(mark int) { r.small = mark }
 
 // alloc returns size bytes of the arena, aligned to 8, and their address in the launcher.
 func (r *remote) alloc(size int) ([]byte, uint64) {

@@ -73,23 +73,42 @@ func (t Type) parse(s string) (uint64, error) {
 		}
 		return t.fromFloat(v), nil
 	}
-	v, err := strconv.ParseInt(s, 0, 64)
-	if err == nil && d.signed {
-		if limit := int64(1) << (8*d.size - 1); d.size < 8 && (v < -limit || v >= limit) {
-			return bad("does not fit")
-		}
-		return uint64(v), nil
-	}
-	u, err := strconv.ParseUint(s, 0, 64)
-	switch {
-	case err != nil && v < 0:
-		return bad("negative")
+	v, err := parseInt(s)
+	switch limit := uint64(1) << (8*d.size - 1); {
 	case err != nil:
 		return bad("not an integer")
-	case d.size < 8 && u >= 1<<(8*d.size) || d.signed && u > math.MaxInt64:
+	case v.negative && !d.signed:
+		return bad("negative")
+	case v.negative && v.abs > limit, !v.negative && d.signed && v.abs >= limit, !v.negative && v.abs > limit-1+limit:
 		return bad("does not fit")
+	case v.negative:
+		return -v.abs, nil
 	}
-	return u, nil
+	return v.abs, nil
+}
+
+// An integer is a number of 64 bits and its sign.
+type integer struct {
+	negative bool
+	abs      uint64
+}
+
+// parseInt reads an integer as Go writes them, with an optional suffix K, M or G for
+// powers of 1024.
+func parseInt(s string) (integer, error) {
+	var v integer
+	digits, negative := strings.CutPrefix(s, "-")
+	shift := 0
+	if digits != "" {
+		if i := strings.IndexByte("KMG", digits[len(digits)-1]); i >= 0 {
+			digits, shift = digits[:len(digits)-1], 10*(i+1)
+		}
+	}
+	abs, err := strconv.ParseUint(digits, 0, 64)
+	if err != nil || abs > math.MaxUint64>>shift {
+		return v, fmt.Errorf("%q is no integer", s)
+	}
+	return integer{negative, abs << shift}, nil
 }
 
 // fromFloat returns the bits of v, rounded to nearest even.
@@ -200,4 +219,9 @@ func smallFloat(bits uint16, exp, man int) float64 {
 		v = -v
 	}
 	return v
+}
+
+// hex writes the bits of a value.
+func (t Type) hex(bits uint64) string {
+	return fmt.Sprintf("0x%0*x", 2*t.Size(), bits&(1<<(8*t.Size()-1)<<1-1))
 }
