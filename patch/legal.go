@@ -160,27 +160,30 @@ func className(in isa.Inst) string {
 
 // checkValues refuses values that mean nothing.
 func (ed *editing) checkValues(isa.Word) error {
-	old, now := ed.old.in, ed.inst()
-	if now.Status != old.Status && (now.Status == isa.StatusIllegal || now.Status == isa.StatusSilent) {
-		return ed.refuse(RefuseValue, ed.posOf(everyBit), "nvdisasm does not print the result, %s", ed.word)
-	}
-	if now.Variant == nil {
+	msg, mask := meaningless(ed.ctx.code.table, ed.old.in, ed.inst())
+	if msg == "" {
 		return nil
 	}
-	for _, g := range ed.ctx.code.table.Groups(now.Variant) {
-		raw := g.Field.Get(ed.word)
-		if raw >= uint64(len(g.Values)) || g.Values[raw].Legal {
-			continue
-		}
-		if old.Variant == now.Variant && g.Field.Get(old.Word) == raw {
-			continue
-		}
-		if err := ed.refuse(RefuseValue, ed.posOf(g.Field.Mask()), "%s=%s means nothing; %s: %s",
-			g.Name, g.Values[raw].Text, g.Name, legalTexts(g)); err != nil {
-			return err
-		}
+	return ed.refuse(RefuseValue, ed.posOf(mask), "%s", msg)
+}
+
+// meaningless says what in now means nothing and did not stand in old, and which bits
+// hold it; "" if there is nothing.
+func meaningless(t *isa.Table, old, now isa.Inst) (msg string, mask isa.Word) {
+	if now.Status != old.Status && (now.Status == isa.StatusIllegal || now.Status == isa.StatusSilent) {
+		return fmt.Sprintf("nvdisasm does not print the result, %s", now.Word), everyBit
 	}
-	return nil
+	if now.Variant == nil {
+		return "", mask
+	}
+	for _, g := range t.Groups(now.Variant) {
+		raw := g.Field.Get(now.Word)
+		if raw >= uint64(len(g.Values)) || g.Values[raw].Legal || old.Variant == now.Variant && g.Field.Get(old.Word) == raw {
+			continue
+		}
+		return fmt.Sprintf("%s=%s means nothing; %s: %s", g.Name, g.Values[raw].Text, g.Name, legalTexts(g)), g.Field.Mask()
+	}
+	return "", mask
 }
 
 // A footprint is the registers that an instruction writes, or, for a store, those

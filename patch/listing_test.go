@@ -86,6 +86,7 @@ func TestListingErrors(t *testing.T) {
 		{head + "/*zz*/ [B------:R-:W-:-:S01] NOP ;", "bad address"},
 		{head + "/*0000*/ [B------:R-:W-:-:S01] NOPE ;", "k.sass:2:"},
 		{head + "/*0000*/ [B------:R-:W-:-:S00] NOP ;", "does not exist"},
+		{head + "/*0000*/ [B------:R-:W-:-:S01] LDG.E.INVALID6 R4, desc[UR4][R2.64] ;", "evict=INVALID6 means nothing; evict: EF EL LU EU NA"},
 		{head + "/*0000*/ [B------:R-:W-:-:S01] NOP ; /* 0x1 0x2 */", "another word"},
 		{head + "/*0000*/ [B------:R-:W-:-:S01] ;", "no instruction"},
 		{"// kernel \"x\n", "bad kernel name"},

@@ -197,6 +197,9 @@ func (in *ListedInst) Encode(t *isa.Table, old isa.Word, allow Allow) (isa.Word,
 			}
 		}
 	}
+	if msg, _ := meaningless(t, t.Decode(old), t.Decode(w)); msg != "" && !allow[RefuseValue] {
+		return w, fmt.Errorf("%s", msg)
+	}
 	if in.Control == nil {
 		return w, nil
 	}

@@ -30,7 +30,7 @@ one is not what the report says, nothing is written.
       --relocate       a kernel may stand at another place, or in another entry, if
                        its code has the hash that the report gives
       --report FILE    write the edits of a listing as a report
-      --allow NAMES    for a listing: hidden, schedule, as for patch
+      --allow NAMES    for a listing: hidden, schedule, value, as for patch
       --no-grow        fail rather than make a file larger
 
 A report of several files needs the one whose name or hash is FILE's. - is standard
@@ -233,6 +233,13 @@ func (r *applyRun) fromReport(f *elfx.File, targets []*patch.Target) ([]patch.Lo
 	rf, err := rep.ForFile(f.Name, patch.HashOf(f.Data()), r.revert)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.source, err)
+	}
+	want := rf.Input
+	if r.revert {
+		want = rf.Output
+	}
+	if want != nil && *want != *patch.HashOf(f.Data()) {
+		r.warnf("%s is not the file that %s was made for; every old word is checked all the same", f.Name, r.source)
 	}
 	loc, err := rf.Locate(targets, r.relocate, r.revert)
 	var old *patch.OldWordError
