@@ -11,6 +11,8 @@ import (
 
 // A Printer writes results as text. The zero value writes what [Result.String] does.
 type Printer struct {
+	// A and B are the names of the files for the heads of listings.
+	A, B string
 	// Context is the number of equal lines around a difference; 0 means 3, -1 none.
 	Context int
 	// SideBySide writes the two listings beside each other, in so many columns; 0 is the
@@ -56,10 +58,10 @@ func (p *Printer) context() int {
 
 // String returns the whole report.
 func (r *Result) String() string {
-	var p Printer
+	p := Printer{A: r.A.Name, B: r.B.Name}
 	var b []byte
 	for _, k := range r.Kernels {
-		b = p.AppendKernel(b, r, k)
+		b = p.AppendKernel(b, k)
 	}
 	return string(p.AppendEnd(b, r))
 }
@@ -76,7 +78,7 @@ func (p *Printer) name(k *KernelDiff) string {
 
 // AppendKernel appends what there is to say about a pair of kernels: nothing where no
 // difference was found.
-func (p *Printer) AppendKernel(dst []byte, r *Result, k *KernelDiff) []byte {
+func (p *Printer) AppendKernel(dst []byte, k *KernelDiff) []byte {
 	if k.Kinds == 0 {
 		return dst
 	}
@@ -102,9 +104,9 @@ func (p *Printer) AppendKernel(dst []byte, r *Result, k *KernelDiff) []byte {
 		return dst
 	}
 	if p.SideBySide > 0 {
-		return p.appendSides(dst, r, k)
+		return p.appendSides(dst, k)
 	}
-	return p.appendUnified(dst, r, k)
+	return p.appendUnified(dst, k)
 }
 
 func appendChanges(dst []byte, what string, list []Change) []byte {
@@ -242,9 +244,9 @@ func (c *Code) Line(i int) string {
 }
 
 // appendUnified appends the differences in the form of diff -u.
-func (p *Printer) appendUnified(dst []byte, r *Result, k *KernelDiff) []byte {
-	dst = append(dst, p.paint(MarkHeading, "--- "+r.A.Name+" "+k.NameA)+"\n"...)
-	dst = append(dst, p.paint(MarkHeading, "+++ "+r.B.Name+" "+k.NameB)+"\n"...)
+func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
+	dst = append(dst, p.paint(MarkHeading, "--- "+p.A+" "+k.NameA)+"\n"...)
+	dst = append(dst, p.paint(MarkHeading, "+++ "+p.B+" "+k.NameB)+"\n"...)
 	lines := k.lines()
 	for _, h := range hunks(lines, p.context()) {
 		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
@@ -379,7 +381,7 @@ func pieces(s string) []string {
 }
 
 // appendSides appends the differences as two columns.
-func (p *Printer) appendSides(dst []byte, r *Result, k *KernelDiff) []byte {
+func (p *Printer) appendSides(dst []byte, k *KernelDiff) []byte {
 	width := max((p.SideBySide-3)/2, 20)
 	lines := k.lines()
 	for _, h := range hunks(lines, p.context()) {

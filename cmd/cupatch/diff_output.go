@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch/diff"
+)
+
+// A diffOutput takes the result of a comparison as it comes.
+type diffOutput interface {
+	kernel(*diff.KernelDiff) error
+	end(*diff.Result) error
+}
+
+// output returns where the result goes.
+func (r *diffRun) output(a, b *diffSide) diffOutput {
+	switch {
+	case r.json:
+		return &diffJSON{diff.NewJSONWriter(r.stdout)}
+	case r.quiet:
+		return noOutput{}
+	case r.summary || r.markdown || r.stat || r.explain:
+		return &diffTable{r}
+	}
+	return &diffText{run: r, printer: r.printer(a, b)}
+}
+
+// printer returns the printer that the options ask for.
+func (r *diffRun) printer(a, b *diffSide) *diff.Printer {
+	p := &diff.Printer{A: a.file.Name, B: b.file.Name, Context: r.context}
+	if r.context == 0 {
+		p.Context = -1
+	}
+	if r.sides {
+		p.SideBySide = r.width
+	}
+	if !r.mangled {
+		p.Demangle = elfx.Demangle
+	}
+	if r.color() {
+		p.Paint = paintDiff
+	}
+	return p
+}
+
+// paintDiff colours pieces of the report: fields that changed stand out in a line that
+// did.
+func paintDiff(m diff.Mark, s string) string {
+	color := map[diff.Mark]string{
+		diff.MarkGone: ansiRed, diff.MarkNew: ansiGreen, diff.MarkField: ansiBold + ansiYellow, diff.MarkHeading: ansiBold,
+		diff.MarkPlace: ansiCyan,
+	}[m]
+	return color + s + ansiReset
+}
+
+// ansiYellow is the colour of what changed in a line.
+const ansiYellow = "\x1b[33m"
+
+type noOutput struct{}
+
+func (noOutput) kernel(*diff.KernelDiff) error { return nil }
+func (noOutput) end(*diff.Result) error        { return nil }
+
+// A diffText prints the report with its listings.
+type diffText struct {
+	run     *diffRun
+	printer *diff.Printer
+	buf     []byte
+}
+
+func (t *diffText) kernel(k *diff.KernelDiff) error {
+	t.buf = t.printer.AppendKernel(t.buf[:0], k)
+	_, err := t.run.stdout.Write(t.buf)
+	return err
+}
+
+func (t *diffText) end(r *diff.Result) error {
+	_, err := t.run.stdout.Write(t.printer.AppendEnd(nil, r))
+	return err
+}
+
+// A diffJSON prints the result as JSON.
+type diffJSON struct{ w *diff.JSONWriter }
+
+func (j *diffJSON) kernel(k *diff.KernelDiff) error { return j.w.Kernel(k) }
+func (j *diffJSON) end(r *diff.Result) error        { return j.w.End(r) }
+
+// A diffTable prints one of the short forms, for which the end is soon enough.
+type diffTable struct{ run *diffRun }
+
+func (t *diffTable) kernel(*diff.KernelDiff) error { return nil }
+
+func (t *diffTable) end(res *diff.Result) error {
+	r := t.run
+	name := elfx.Demangle
+	if r.mangled {
+		name = func(s string) string { return s }
+	}
+	switch {
+	case r.explain:
+		for _, line := range res.Explain() {
+			fmt.Fprintln(r.stdout, line)
+		}
+	case r.stat:
+		for _, row := range res.Rows {
+			fmt.Fprintf(r.stdout, "%-14s ~%d +%d -%d  %s %s\n", row.Class, row.Changed, row.Inserted, row.Deleted, row.Arch, name(row.Name))
+		}
+		fmt.Fprintln(r.stdout, res.CountsLine())
+	case r.markdown:
+		fmt.Fprint(r.stdout, res.Summary(diff.SummaryMarkdown, name))
+	default:
+		fmt.Fprint(r.stdout, res.Summary(diff.SummaryText, name))
+	}
+	return nil
+}

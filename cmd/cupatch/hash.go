@@ -1,0 +1,260 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch/diff"
+)
+
+const hashUsage = `usage: cupatch hash [OPTIONS] FILE…
+
+Prints a hash of each kernel and of each file that is the same where the code is. It
+does not depend on the container, compression or order of the kernels.
+
+  -l, --level LEVELS  what the hash leaves out; several may be named (default code):
+                        bytes      nothing: SHA-256 of the code section
+                        code       addresses, relocated fields, padding
+                        nocontrol  control codes, too
+                        noregs     which registers are used, too
+  -a, --arch ARCH     only cubins for ARCH; repeatable
+  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+      --files         only the line of each file
+      --duplicates    only kernels whose hash occurs more than once, together
+      --conflicts     only kernels whose name occurs with several hashes, together
+      --json          one JSON object a line
+      --max-entry N   refuse entries larger than N when decompressed
+
+A line is LEVEL and version, hash, architecture, FILE or FILE#ENTRY, kernel. The hash
+of a kernel does not depend on its name; that of a file is one of names and hashes. The
+scheme is described in docs/hash.md.
+
+exit status: 0; 1 if no kernel was found; 2 trouble.
+
+examples:
+  cupatch hash libfoo.so
+  cupatch hash --level code,nocontrol -k 'gemm*' kernel.cubin
+  cupatch hash --duplicates cubins/
+`
+
+func init() {
+	register(&command{"hash", "hashes that are equal where the code is", hashUsage, runHash})
+}
+
+// A hashRun is one run of hash.
+type hashRun struct {
+	*env
+	narrowing
+	levels     []diff.HashLevel
+	filesOnly  bool
+	duplicates bool
+	conflicts  bool
+	json       bool
+	list       []hashedKernel // kept for --duplicates and --conflicts
+	found      int
+	status     int
+}
+
+// A hashedKernel is a kernel and its hash at one level.
+type hashedKernel struct {
+	level   diff.HashLevel
+	hash    diff.Hash
+	arch    string
+	file    string
+	entry   int // 0 in a bare cubin
+	name    string
+	n       int
+	unknown int
+}
+
+// jsonHash is a line of hash --json: a kernel, or a file where there is no kernel.
+type jsonHash struct {
+	Level        string `json:"level"`
+	Version      int    `json:"version"`
+	Hash         string `json:"hash"`
+	File         string `json:"file"`
+	Entry        int    `json:"entry,omitempty"`
+	Arch         string `json:"arch,omitempty"`
+	Kernel       string `json:"kernel,omitempty"`
+	Instructions int    `json:"instructions,omitempty"`
+	Unknown      int    `json:"unknown,omitempty"`
+	Kernels      int    `json:"kernels,omitempty"`
+}
+
+func runHash(e *env, args []string) error {
+	r := &hashRun{env: e}
+	fs := e.flags()
+	r.narrowing.flags(fs)
+	levels := fs.StringSliceP("level", "l", []string{"code"}, "")
+	fs.BoolVar(&r.filesOnly, "files", false, "")
+	fs.BoolVar(&r.duplicates, "duplicates", false, "")
+	fs.BoolVar(&r.conflicts, "conflicts", false, "")
+	fs.BoolVar(&r.json, "json", false, "")
+	files, err := e.parse(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return e.usagef("hash needs a FILE")
+	}
+	for _, s := range *levels {
+		l, err := diff.ParseHashLevel(s)
+		if err != nil {
+			return e.usageError(fmt.Errorf("--level: %w", err))
+		}
+		r.levels = append(r.levels, l)
+	}
+	if r.filesOnly && (r.duplicates || r.conflicts) || r.duplicates && r.conflicts {
+		return e.usagef("--files, --duplicates and --conflicts do not go together")
+	}
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	status, err := e.eachFile(files, opt, r.file)
+	if err != nil {
+		return err
+	}
+	if r.duplicates || r.conflicts {
+		r.groups()
+	}
+	if status = worse(status, r.status); status == 0 && r.found == 0 {
+		return answerNo("no kernel was found")
+	}
+	return silent(status)
+}
+
+// file hashes the kernels of one file.
+func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	if err := f.Damage(); err != nil {
+		r.report(err)
+		r.status = worse(r.status, 2)
+	}
+	lines := make([][]string, len(r.levels))
+	n := 0
+	for _, e := range f.Entries() {
+		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
+			continue
+		}
+		c, err := e.Cubin()
+		if err != nil {
+			r.report(err)
+			r.status = worse(r.status, 2)
+			continue
+		}
+		table := diff.TableFor(c)
+		for i := range c.Kernels() {
+			k := &c.Kernels()[i]
+			if !r.kernelWanted(k) {
+				continue
+			}
+			n++
+			for li, h := range r.kernel(f, e, diff.NewCode(c, k, table)) {
+				lines[li] = append(lines[li], diff.HashLine(h.arch, h.name, h.hash))
+			}
+		}
+	}
+	r.found += n
+	if n > 0 && !r.duplicates && !r.conflicts {
+		for li, level := range r.levels {
+			r.print(jsonHash{Level: level.String(), Hash: diff.FileHash(level, lines[li]).String(), File: f.Name, Kernels: n})
+		}
+	}
+	return nil
+}
+
+// kernel hashes one kernel at every level, and prints or keeps the result.
+func (r *hashRun) kernel(f *elfx.File, e *elfx.Entry, code *diff.Code) []hashedKernel {
+	var out []hashedKernel
+	for _, level := range r.levels {
+		h := hashedKernel{
+			level: level, hash: code.Hash(level), arch: code.Arch, file: f.Name, name: code.Kernel.Name, n: code.Len(), unknown: code.Unknown,
+		}
+		if f.Kind != elfx.FileCubin {
+			h.entry = e.Number
+		}
+		out = append(out, h)
+		switch {
+		case r.duplicates || r.conflicts:
+			r.list = append(r.list, h)
+		case !r.filesOnly:
+			r.printKernel(h)
+		}
+	}
+	return out
+}
+
+func (r *hashRun) printKernel(h hashedKernel) {
+	r.print(jsonHash{
+		Level: h.level.String(), Hash: h.hash.String(), File: h.file, Entry: h.entry, Arch: h.arch, Kernel: h.name,
+		Instructions: h.n, Unknown: h.unknown,
+	})
+}
+
+// print writes one line.
+func (r *hashRun) print(j jsonHash) {
+	j.Version = diff.HashVersion
+	if r.json {
+		if b, err := json.Marshal(j); err == nil { // strings and numbers always marshal
+			r.stdout.Write(append(b, '\n'))
+		}
+		return
+	}
+	at := j.File
+	if j.Entry > 0 {
+		at = fmt.Sprintf("%s#%d", j.File, j.Entry)
+	}
+	if j.Kernel == "" && j.Arch == "" {
+		fmt.Fprintf(r.stdout, "%s%d %s file %s (%s)\n", j.Level, j.Version, j.Hash, at, plural(j.Kernels, "kernel", "kernels"))
+		return
+	}
+	fmt.Fprintf(r.stdout, "%s%d %s %s %s %s\n", j.Level, j.Version, j.Hash, j.Arch, at, j.Kernel)
+}
+
+// groups prints the kernels that share a hash, or a name, in groups.
+func (r *hashRun) groups() {
+	key := func(h hashedKernel) string { return fmt.Sprint(h.level, " ", h.arch, " ", h.hash) }
+	value := func(h hashedKernel) string { return h.file + fmt.Sprint(h.entry) + h.name }
+	if r.conflicts {
+		key = func(h hashedKernel) string { return fmt.Sprint(h.level, " ", h.arch, " ", h.name) }
+		value = func(h hashedKernel) string { return h.hash.String() }
+	}
+	by := map[string][]hashedKernel{}
+	for _, h := range r.list {
+		by[key(h)] = append(by[key(h)], h)
+	}
+	var groups [][]hashedKernel
+	for _, g := range by {
+		values := map[string]bool{}
+		for _, h := range g {
+			values[value(h)] = true
+		}
+		if len(values) > 1 {
+			groups = append(groups, g)
+		}
+	}
+	slices.SortFunc(groups, func(a, b []hashedKernel) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a[0].name, b[0].name), cmp.Compare(a[0].file, b[0].file),
+			cmp.Compare(key(a[0]), key(b[0])))
+	})
+	for i, g := range groups {
+		if i > 0 && !r.json {
+			fmt.Fprintln(r.stdout)
+		}
+		for _, h := range g {
+			r.printKernel(h)
+		}
+	}
+	what := "share their code with another"
+	if r.conflicts {
+		what = "have a name that stands for other code elsewhere"
+	}
+	n := 0
+	for _, g := range groups {
+		n += len(g)
+	}
+	r.notef("%d of %s, in %s, %s", n, plural(len(r.list), "kernel", "kernels"), plural(len(groups), "group", "groups"), what)
+}
