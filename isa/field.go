@@ -53,11 +53,11 @@ func (f Field) Set(w Word, v uint64) (Word, error) {
 	if n := f.Width(); n < 64 && v>>uint(n) != 0 {
 		return w, fmt.Errorf("value %#x does not fit the %d bits %s", v, n, f)
 	}
-	return f.set(w, v), nil
+	return f.MustSet(w, v), nil
 }
 
-// set is Set for a value known to fit.
-func (f Field) set(w Word, v uint64) Word {
+// MustSet is Set for a value known to fit; it cuts off what does not.
+func (f Field) MustSet(w Word, v uint64) Word {
 	for _, r := range f {
 		w = r.set(w, v)
 		v >>= uint(r.N)
