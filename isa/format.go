@@ -241,6 +241,9 @@ func (w *tableWriter) variant(v *Variant) {
 	case GuardNone:
 		w.out.WriteString(" guard=none")
 	}
+	if v.Rank > 0 {
+		fmt.Fprintf(&w.out, " rank=%d", v.Rank)
+	}
 	w.out.WriteString("\n" + w.template(v))
 	w.defaults("  hidden", v.Ignored, v.Default)
 	w.defaults("  prefer", v.Default.AndNot(v.Ignored), v.Default)

@@ -96,6 +96,7 @@ func randomVariant(r *rand.Rand, i int) *Variant {
 		Mask:  opcodeMask.Or(Word{r.Uint64() & r.Uint64(), r.Uint64() & r.Uint64()}.AndNot(guardMask.Or(controlMask))),
 		Guard: Guard(r.IntN(3)),
 		Sched: Sched(r.IntN(16)),
+		Rank:  uint8(max(r.IntN(600)-344, 0)),
 	}
 	v.Value = Word{r.Uint64(), r.Uint64()}.And(v.Mask)
 	v.Ignored = Word{r.Uint64(), r.Uint64() >> 24}.AndNot(v.Mask.Or(guardMask))

@@ -36,7 +36,7 @@ type matcher struct {
 	c        *candidate
 	form     *encodeForm
 	chosen   [maxPieces]uint16 // the alternative of each piece
-	conflict bool // bits disagreed since this was last cleared
+	conflict bool              // bits disagreed since this was last cleared
 	result   Word
 
 	trace    bool // find out where and why it fails

@@ -20,6 +20,9 @@ type Variant struct {
 	// Template is the text after the guard, in order of printing; its first piece
 	// starts with the mnemonic.
 	Template []Piece
+	// Rank orders the variants that have the same text: encoding from text alone tries
+	// those of higher rank first.
+	Rank uint8
 	// Ignored has the bits that change neither text nor legality (control bits and
 	// guard aside); Default holds the values that ptxas emits there.
 	Ignored, Default Word

@@ -84,6 +84,6 @@ func equalPiece(a, b Piece) bool {
 // equalVariant reports whether two variants in normal form say the same.
 func equalVariant(a, b *Variant) bool {
 	return a.Class == b.Class && a.Mask == b.Mask && a.Value == b.Value && a.Guard == b.Guard &&
-		a.Sched == b.Sched && a.Ignored == b.Ignored && a.Default == b.Default &&
+		a.Sched == b.Sched && a.Rank == b.Rank && a.Ignored == b.Ignored && a.Default == b.Default &&
 		slices.EqualFunc(a.Template, b.Template, equalPiece)
 }

@@ -298,6 +298,12 @@ func (r *tableReader) parseClass(s string) error {
 				}
 				v.Sched |= 1 << i
 			}
+		case name == "rank":
+			n, err := strconv.ParseUint(value, 10, 8)
+			if err != nil {
+				return fmt.Errorf("%q: a rank is 0 to 255", item)
+			}
+			v.Rank = uint8(n)
 		case item == "guard=UP":
 			v.Guard = GuardUP
 		case item == "guard=none":

@@ -152,6 +152,9 @@ func (t *Table) named(name string) []*candidate {
 				t.names[n] = append(t.names[n], &t.cands[i])
 			}
 		}
+		for _, cs := range t.names {
+			slices.SortStableFunc(cs, func(a, b *candidate) int { return int(b.v.Rank) - int(a.v.Rank) })
+		}
 	})
 	return t.names[name]
 }

@@ -17,7 +17,7 @@ func FitDefaults(arch isa.Arch, vs []*isa.Variant, words []isa.Word) int {
 			groups[in.Variant] = append(groups[in.Variant], w)
 		}
 	}
-	changed := 0
+	changed := rankVariants(t, vs, groups)
 	for _, v := range vs {
 		ws := groups[v]
 		if len(ws) == 0 {
@@ -31,6 +31,29 @@ func FitDefaults(arch isa.Arch, vs []*isa.Variant, words []isa.Word) int {
 		}
 	}
 	return changed
+}
+
+// rankVariants raises the rank of variants whose words' texts encode as another variant
+// that has fewer words, and returns how many it raised.
+func rankVariants(t *isa.Table, vs []*isa.Variant, groups map[*isa.Variant][]isa.Word) int {
+	raised := 0
+	for _, v := range vs {
+		rank := v.Rank
+		for _, w := range groups[v][:min(len(groups[v]), maxFit)] {
+			got, err := t.Encode(t.Text(t.Decode(w), 0), 0, nil)
+			if err != nil {
+				continue
+			}
+			if x := t.Decode(got).Variant; x != v && len(groups[x]) < len(groups[v]) && x.Rank < 255 {
+				rank = max(rank, x.Rank+1)
+			}
+		}
+		if rank != v.Rank {
+			v.Rank = rank
+			raised++
+		}
+	}
+	return raised
 }
 
 // mostFrequent returns the most frequent value of the bits of mask, of several the
