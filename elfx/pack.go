@@ -2,6 +2,8 @@ package elfx
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -16,7 +18,7 @@ func pack(how Compression, data []byte, space int64) ([]byte, error) {
 	case LZ4:
 		return packLZ4(data, space)
 	case Zstd:
-		return packZstd(data)
+		return packZstd(data, space)
 	}
 	return nil, fmt.Errorf("compression of a toolkit older than 9: %w", ErrUnsupported)
 }
@@ -40,25 +42,39 @@ func packLZ4(data []byte, space int64) ([]byte, error) {
 	return best, nil
 }
 
-// packZstd tries the window sizes that matter, since neither is always better.
-func packZstd(data []byte) ([]byte, error) {
-	var best []byte
-	for _, window := range []int{zstd.MaxWindowSize, 8 << 20} {
-		for window > zstd.MinWindowSize && window/2 >= len(data) {
-			window /= 2
-		}
-		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithWindowSize(window))
-		if err != nil {
-			return nil, fmt.Errorf("zstd: %w", err)
-		}
-		out := enc.EncodeAll(data, nil)
-		if best == nil || len(out) < len(best) {
-			best = out
-		}
-		if len(data) <= 8<<20 {
-			break // the second window would be the same
-		}
+// zstdWindow is the window of the shared encoder; payloads beyond it are tried with a
+// larger one too.
+const zstdWindow = 8 << 20
+
+// zstdEncoder is shared, since its tables take 50 MB: EncodeAll may be called by
+// several goroutines at once.
+var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) { return newZstdEncoder(zstdWindow, runtime.GOMAXPROCS(0)) })
+
+func newZstdEncoder(window, concurrency int) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(concurrency),
+		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithWindowSize(window))
+}
+
+// packZstd compresses to a frame.
+func packZstd(data []byte, space int64) ([]byte, error) {
+	enc, err := zstdEncoder()
+	if err != nil {
+		return nil, fmt.Errorf("zstd: %w", err)
 	}
-	return best, nil
+	out := enc.EncodeAll(data, nil)
+	if len(data) <= zstdWindow || int64(len(out)) <= space {
+		return out, nil
+	}
+	window := zstdWindow
+	for window < len(data) && window < zstd.MaxWindowSize {
+		window *= 2
+	}
+	large, err := newZstdEncoder(window, 1)
+	if err != nil {
+		return nil, fmt.Errorf("zstd: %w", err)
+	}
+	if other := large.EncodeAll(data, nil); len(other) < len(out) {
+		out = other
+	}
+	return out, nil
 }
