@@ -12,7 +12,7 @@ import (
 // and the others are FFMA.
 func benchCode(b *testing.B, t *isa.Table, size int) []byte {
 	b.Helper()
-	ffma, err := t.Encode("FFMA R0, R1, R2, R3", 0, nil)
+	ffma, err := t.Encode("FFMA R0, R1, R2.reuse, R3", 0, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,4 +76,14 @@ func BenchmarkPlanAbsent(b *testing.B) {
 		rules = append(rules, "STG.E => .EF")
 	}
 	benchPlan(b, rules...)
+}
+
+// BenchmarkPlanRuns plans the FFMA interleave, which looks at every instruction.
+func BenchmarkPlanRuns(b *testing.B) {
+	benchPlan(b, "FFMA{8,} if (i+1)*16 <= n*9 and reuse.b and (seen(src2) == 0 or prev.reuse.b and prev.src2 == src2) => reuse.b=- ~yield")
+}
+
+// BenchmarkPlanConditions plans a rule whose condition is asked for every load.
+func BenchmarkPlanConditions(b *testing.B) {
+	benchPlan(b, `LDG.E if stall > 9 and kernel matches "^k" => .EF`)
 }

@@ -56,6 +56,7 @@ type fieldRef struct {
 	delta int // -1 prev, 1 next, and so on
 	full  bool
 	scope *nameScope // of a group or an operand
+	fast  map[*isa.Variant]registerField
 }
 
 // dual reports whether the field is a number for some instructions and text for others.
@@ -231,6 +232,9 @@ func (c *exprCompiler) resolveField(f *fieldRef, pos int) error {
 	}
 	if scope.operands[f.name] {
 		f.kind = fieldOperand
+		if it := &c.names.items[f.item]; !it.any {
+			f.fast = fastRegisters(c.names.table, it.variants, f.name)
+		}
 		return nil
 	}
 	return c.unknownName(f, scope, pos)
@@ -392,6 +396,9 @@ func (f *fieldRef) textFunc() func(*evalCtx) (string, bool) {
 		case fieldGroup:
 			return v.group(f.name)
 		case fieldOperand:
+			if r, ok := f.fast[v.in.Variant]; ok && !f.full && v.in.Status == isa.StatusKnown {
+				return r.value(v.in.Word), true
+			}
 			op, ok := v.operand(f.name)
 			if !ok {
 				return "", false

@@ -38,7 +38,7 @@ func (ps *pass) run() error {
 		if !active[i] {
 			continue
 		}
-		if err := ps.rule(i, c, ps.code.candidates(c, sc.lists[i])); err != nil {
+		if err := ps.rule(i, c, ps.code.candidates(c, sc.lists[i]), sc.items[i]); err != nil {
 			return err
 		}
 	}
@@ -60,8 +60,9 @@ func (ps *pass) kernelHolds(c *compiled) bool {
 const windowBudget = 20_000_000
 
 // rule applies one rule from the first candidate to the last.
-func (ps *pass) rule(n int, c *compiled, cands []int32) error {
-	ctx := &evalCtx{code: ps.code, rule: c, allow: ps.planner.opts.Allow, steps: windowBudget + 64*ps.code.n}
+func (ps *pass) rule(n int, c *compiled, cands []int32, caches []*itemCache) error {
+	ctx := &evalCtx{code: ps.code, rule: c, allow: ps.planner.opts.Allow, steps: windowBudget + 64*ps.code.n,
+		caches: caches, deciders: &ps.planner.deciders}
 	ctx.win.start, ctx.win.size = make([]int, len(c.items)), make([]int, len(c.items))
 	var taken []int
 	at := func(i int) error {
@@ -137,7 +138,6 @@ func (ps *pass) runAlone(n int, ctx *evalCtx, taken *[]int) error {
 				return err
 			}
 		}
-		ctx.countSeen()
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (p *Planner) Rules() []*Rule {
 // left out. An error is a *RuleError.
 func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 	p := &Planner{table: t, opts: opts}
-	p.scratch.New = func() any { return newScratch(len(p.rules)) }
+	p.scratch.New = func() any { return newScratch(p.rules) }
 	for _, r := range rules {
 		if !r.appliesTo(t.Arch()) {
 			continue

@@ -16,9 +16,13 @@ import (
 type scratch struct {
 	lists [][]int32 // by rule, the instructions that it may start at, ascending
 	cache [cacheSize]cacheEntry
+	items [][]*itemCache // by rule and item
 }
 
-const cacheSize = 1 << 11
+const (
+	cacheBits = 11
+	cacheSize = 1 << cacheBits
+)
 
 // A cacheEntry has the rules that may start at words whose deciding bits are key.
 type cacheEntry struct {
@@ -27,13 +31,55 @@ type cacheEntry struct {
 	rules []uint16
 }
 
-func newScratch(rules int) *scratch { return &scratch{lists: make([][]int32, rules)} }
+// An itemCache remembers which words fit one item's pattern.
+type itemCache [256]struct {
+	key         isa.Word
+	valid, fits bool
+}
+
+func newScratch(rules []*compiled) *scratch {
+	sc := &scratch{lists: make([][]int32, len(rules)), items: make([][]*itemCache, len(rules))}
+	for i, c := range rules {
+		sc.items[i] = make([]*itemCache, len(c.items))
+	}
+	return sc
+}
+
+// slot returns where a key stands in a cache of 2^bits entries.
+func slot(key isa.Word, bits int) uint64 {
+	return (key.Lo*0x9e3779b97f4a7c15 ^ key.Hi*0xc2b2ae3d27d4eb4f) >> (64 - bits)
+}
+
+// matches reports whether instruction i matches item k of the rule at hand.
+func (ctx *evalCtx) matches(k, i int) bool {
+	it := &ctx.rule.items[k]
+	w := ctx.code.word(i)
+	if !it.any && !it.set.Has(w) {
+		return false
+	}
+	if ctx.caches == nil {
+		return it.matches(ctx.code, i)
+	}
+	c := ctx.caches[k]
+	if c == nil {
+		c = new(itemCache)
+		ctx.caches[k] = c
+	}
+	key := w.And(ctx.deciders[opcodeBits(w)])
+	e := &c[slot(key, 8)]
+	if !e.valid || e.key != key {
+		e.key, e.valid, e.fits = key, true, it.matches(ctx.code, i)
+	}
+	return e.fits
+}
 
 // filter fills in which opcodes some rule may start with, and which bits decide.
 func (p *Planner) filter() {
 	guards := false
 	for _, c := range p.rules {
-		guards = guards || c.items[0].guard != nil
+		for _, it := range c.items {
+			guards = guards || it.guard != nil
+		}
 	}
 	for op := range 1 << 13 {
 		w := isa.Word{Lo: uint64(op & 0xfff), Hi: uint64(op>>12) << 27}
@@ -104,7 +150,7 @@ func (sc *scratch) scan(p *Planner, b []byte) {
 		}
 		w := isa.LoadWord(x)
 		key := w.And(p.deciders[op])
-		e := &sc.cache[(key.Lo*0x9e3779b97f4a7c15^key.Hi*0xc2b2ae3d27d4eb4f)>>(64-11)]
+		e := &sc.cache[slot(key, cacheBits)]
 		if !e.valid || e.key != key {
 			*e = cacheEntry{key, true, p.startingAt(w)}
 		}

@@ -3,6 +3,7 @@ package patch
 import (
 	"fmt"
 
+	"github.com/cupatch/cupatch/isa"
 	"github.com/expr-lang/expr/ast"
 )
 
@@ -23,10 +24,13 @@ type evalCtx struct {
 	win    window
 	self   int // the instruction that is tested or changed
 	member int // position in the rule's run
-	counts []map[string]int
+	counts []seenCount
 	steps  int // left of the budget
 	next   int // where the next window may start
 	allow  Allow
+
+	caches   []*itemCache // by item; nil: nothing is remembered
+	deciders *[1 << 13]isa.Word
 }
 
 // index returns the instruction that stands for an item.
@@ -67,10 +71,10 @@ func (ctx *evalCtx) place(k, i int) bool {
 		}
 		return false
 	case it.run:
-		if i > 0 && ctx.fits(it, i-1) {
+		if i > 0 && ctx.fits(k, i-1) {
 			return false // the run starts earlier: a run is all of its members
 		}
-		n := ctx.runAt(it, i)
+		n := ctx.runAt(k, i)
 		if n < it.min || it.max >= 0 && n > it.max {
 			return false
 		}
@@ -78,19 +82,19 @@ func (ctx *evalCtx) place(k, i int) bool {
 		return ctx.place(k+1, i+n)
 	}
 	ctx.win.size[k] = 1
-	return ctx.fits(it, i) && ctx.place(k+1, i+1)
+	return ctx.fits(k, i) && ctx.place(k+1, i+1)
 }
 
-// fits reports whether instruction i matches an item, and pays for the question.
-func (ctx *evalCtx) fits(it *compiledItem, i int) bool {
+// fits reports whether instruction i matches item k, and pays for the question.
+func (ctx *evalCtx) fits(k, i int) bool {
 	ctx.steps--
-	return i < ctx.code.n && ctx.steps > 0 && !ctx.code.taken[i] && it.matches(ctx.code, i)
+	return i < ctx.code.n && ctx.steps > 0 && !ctx.code.taken[i] && ctx.matches(k, i)
 }
 
-// runAt returns the number of consecutive instructions from i on that match it.
-func (ctx *evalCtx) runAt(it *compiledItem, i int) int {
+// runAt returns the number of consecutive instructions from i on that match item k.
+func (ctx *evalCtx) runAt(k, i int) int {
 	n := 0
-	for ctx.fits(it, i+n) {
+	for ctx.fits(k, i+n) {
 		n++
 	}
 	return n
@@ -116,7 +120,6 @@ func (ctx *evalCtx) works() bool {
 		if c.cond == nil || c.cond.holds(ctx) {
 			ctx.win.members = append(ctx.win.members, m)
 		}
-		ctx.countSeen()
 	}
 	return len(ctx.win.members) > 0 || ctx.win.size[c.run] == 0 && c.cond == nil
 }
@@ -147,7 +150,7 @@ func (c *exprCompiler) seen(args []ast.Node, pos int) (*compiledExpr, error) {
 	k := len(c.owner.seen) - 1
 	return &compiledExpr{typ: typeInt, pos: pos, num: func(ctx *evalCtx) (int64, bool) {
 		v, ok := key(ctx)
-		return int64(ctx.counts[k][v]), ok
+		return int64(ctx.countTo(k, ctx.member)[v]), ok
 	}}, nil
 }
 
@@ -164,21 +167,37 @@ func (x *compiledExpr) keyFunc() func(*evalCtx) (string, bool) {
 	return x.text
 }
 
+// A seenCount counts the values of a field in the members of a run.
+type seenCount struct {
+	values map[string]int
+	upTo   int // members counted
+}
+
 // resetSeen forgets the members counted so far.
 func (ctx *evalCtx) resetSeen() {
 	if ctx.counts == nil {
-		ctx.counts = make([]map[string]int, len(ctx.rule.seen))
+		ctx.counts = make([]seenCount, len(ctx.rule.seen))
 	}
 	for k := range ctx.counts {
-		ctx.counts[k] = map[string]int{}
+		ctx.counts[k].upTo = 0
+		clear(ctx.counts[k].values)
 	}
 }
 
-// countSeen counts the values of the member at hand.
-func (ctx *evalCtx) countSeen() {
-	for k, key := range ctx.rule.seen {
-		if v, ok := key(ctx); ok {
-			ctx.counts[k][v]++
+// countTo returns the counts of field k in the members before m. They are counted
+// when somebody asks; no member changes after its turn, so that it comes to the same.
+func (ctx *evalCtx) countTo(k, m int) map[string]int {
+	c := &ctx.counts[k]
+	if c.values == nil {
+		c.values = map[string]int{}
+	}
+	at := ctx.member
+	for ; c.upTo < m; c.upTo++ {
+		ctx.member = c.upTo
+		if v, ok := ctx.rule.seen[k](ctx); ok {
+			c.values[v]++
 		}
 	}
+	ctx.member = at
+	return c.values
 }

@@ -1,0 +1,45 @@
+package patch
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// TestPlainRegister compares the registers read from bits with those read from the
+// text, on random words of every variant.
+func TestPlainRegister(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 3))
+	for _, arch := range []string{"sm_75", "sm_90", "sm_100"} {
+		table := loadTable(t, arch)
+		fast := 0
+		for _, v := range table.Variants() {
+			for _, o := range table.Operands(v) {
+				reg, ok := plainRegister(table, v, o.Name)
+				if !ok {
+					continue
+				}
+				fast++
+				for range 20 {
+					w := isa.Word{Lo: r.Uint64(), Hi: r.Uint64()}.AndNot(v.Mask).Or(v.Value)
+					w.Hi = w.Hi&^(31<<41) | 17<<41
+					code := &codeState{Code: &Code{}, table: table}
+					view := &view{code: code, in: table.Decode(w)}
+					if view.in.Variant != v || view.in.Status != isa.StatusKnown {
+						continue
+					}
+					op, ok := view.operand(o.Name)
+					if got := reg.value(w); !ok || op.value() != got {
+						t.Fatalf("seed %d: %s %s %v: bits say %s, the text %q says %s", seed, arch, o.Name, w, got, view.text(), op.value())
+					}
+				}
+			}
+		}
+		if fast == 0 {
+			t.Errorf("%s: no plain registers", arch)
+		}
+		t.Logf("%s: %d operands", arch, fast)
+	}
+}
