@@ -34,12 +34,13 @@ func (p *pending) read(v *Variant) {
 
 // postpone takes the lines below a class line off text and keeps them for later.
 func (r *tableReader) postpone(text *string) {
-	body, rest, _ := strings.Cut(*text, "\nclass ")
-	p := &pending{text: body, line: r.line, lists: r.file.lists}
-	r.line += strings.Count(body, "\n") + 1
-	if *text = ""; rest != "" {
-		*text = "class " + rest
+	n := strings.Index(*text, "\nclass ") + 1
+	if n == 0 {
+		n = len(*text)
 	}
+	p := &pending{text: (*text)[:n], line: r.line, lists: r.file.lists}
+	r.line += strings.Count(p.text, "\n")
+	*text = (*text)[n:]
 	r.file.pending[r.v] = p
 	r.own = append(r.own, r.v)
 	r.v = nil
