@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// names returns what a folder holds.
-func names(t *testing.T, dir string) []string {
+// dirNames returns what a folder holds.
+func dirNames(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestWriteFileFails(t *testing.T) {
 	if b, err := os.ReadFile(path); err != nil || string(b) != "old" {
 		t.Errorf("the old file is %q: %v", b, err)
 	}
-	if n := names(t, dir); len(n) != 1 {
+	if n := dirNames(t, dir); len(n) != 1 {
 		t.Errorf("the folder holds %q", n)
 	}
 	if err := WriteFile(dir, WriteOption{}, func(io.Writer) error { return nil }); err == nil {
