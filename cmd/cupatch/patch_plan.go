@@ -83,7 +83,7 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	planned := false
 	for _, ep := range fp.entries {
 		if ep.err != nil {
-			return stop(planError(ep.err))
+			return r.entryError(f, ep)
 		}
 		if ep.skipped != "" {
 			r.warnf("%s", ep.skipped)
@@ -97,6 +97,17 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	r.sum.Add(&fp.sum)
 	r.files = append(r.files, fp)
 	return nil
+}
+
+// entryError is the error of one cubin. Where the file has several architectures, a
+// rule that fits only some of them is the likely reason.
+func (r *patchRun) entryError(f *elfx.File, ep *entryPlan) error {
+	err := stop(planError(ep.err))
+	var re *patch.RuleError
+	if x, ok := err.(*exitError); ok && x.hint == "" && errors.As(ep.err, &re) && len(f.Targets()) > 1 {
+		x.hint = "-a ARCH takes one architecture of the file; in a recipe, arch keeps a rule to some"
+	}
+	return err
 }
 
 // inParallel calls fn with 0 to n-1, several at once.
