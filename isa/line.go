@@ -83,10 +83,18 @@ func (t *Table) EncodeLine(l Line, like *Word) (Word, error) {
 		}
 		return w, err
 	}
-	if l.HasControl {
-		w = l.Control.SetCode(w)
+	if !l.HasControl {
+		return w, nil
 	}
-	return w, nil
+	v := l.Control.SetCode(w)
+	if ControlOf(v).Yield != ControlOf(w).Yield {
+		// Bits 122–124 change their meaning: reuse flags or a batch number.
+		v.Hi &^= reuseMask
+		if t.Text(t.Decode(v), l.PC) != t.Text(t.Decode(w), l.PC) {
+			return Word{}, fmt.Errorf("a reuse flag does not go with %s: only an instruction that does not yield has them", l.Control)
+		}
+	}
+	return v, nil
 }
 
 // ParseWord reads the two halves of a word, low half first, as cuobjdump prints

@@ -1,0 +1,77 @@
+package isa
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseLine(t *testing.T) {
+	code := Control{Stall: 4, Yield: true, WBar: 1, RBar: 2, Wait: 3}
+	for _, c := range []struct {
+		in   string
+		want Line
+	}{
+		{"EXIT", Line{Control: DefaultControl, Text: "EXIT"}},
+		{"  @P0 EXIT ;", Line{Control: DefaultControl, Text: "@P0 EXIT", TextPos: 2}},
+		{"[B01----:R2:W1:Y:S04] EXIT", Line{Control: code, HasControl: true, Text: "EXIT", TextPos: 22}},
+		{"EXIT &req={0,1} &rd=0x2 &wr=0x1 ?WAIT4_END_GROUP ;", Line{Control: code, HasControl: true, Text: "EXIT"}},
+		{"  /*0070*/ [B01----:R2:W1:Y:S04] EXIT ; // last",
+			Line{PC: 0x70, HasPC: true, Control: code, HasControl: true, Text: "EXIT", TextPos: 33}},
+		{"/*0x10*/ EXIT", Line{PC: 0x10, HasPC: true, Control: DefaultControl, Text: "EXIT", TextPos: 9}},
+	} {
+		if got, err := ParseLine(c.in); err != nil || got != c.want {
+			t.Errorf("%q: got %+v, %v, want %+v", c.in, got, err, c.want)
+		}
+	}
+	for _, c := range []struct{ in, want string }{
+		{"/*x*/ EXIT", "column 1: expected an address"},
+		{"[B01----:R2:W1:Y:S16] EXIT", "does not fit 4 bits"},
+		{"[B01", "bracket"},
+		{"[B01----:R2:W1:Y:S04] EXIT ?trans1", "before the text and one behind"},
+		{"EXIT ?trans99", "write ?WAIT1"},
+	} {
+		if got, err := ParseLine(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %+v, %v, want an error with %q", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestEncodeLineReuse(t *testing.T) {
+	tab := miniTable(t)
+	encode := func(s string, like *Word) (Word, error) {
+		l, err := ParseLine(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tab.EncodeLine(l, like)
+	}
+	if w, err := encode("[B------:R-:W-:-:S03] FADD R1, R2.reuse, 1", nil); err != nil || ControlOf(w).Reuse != 1 || ControlOf(w).Stall != 3 {
+		t.Errorf("with reuse: %v, %v", w, err)
+	}
+	if w, err := encode("[B------:R-:W-:Y:S03] FADD R1, R2.reuse, 1", nil); err == nil || !strings.Contains(err.Error(), "reuse flag does not go with") {
+		t.Errorf("reuse and yield: %v, %v", w, err)
+	}
+	like, err := encode("[B------:R-:W-:Y:S03] FADD R1, R2, 1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	like.Hi |= 5 << 58 // a batch number
+	if w, err := encode("FADD R4, R2, 1", &like); err != nil || ControlOf(w).Batch != 5 {
+		t.Errorf("the batch number should stay: %v, %v", w, err)
+	}
+	if w, err := encode("[B------:R-:W-:-:S03] FADD R4, R2, 1", &like); err != nil || ControlOf(w).Reuse != 0 {
+		t.Errorf("the batch number became reuse flags: %v, %v", w, err)
+	}
+}
+
+func TestParseWord(t *testing.T) {
+	w, rest, err := ParseWord(" 0x0000000402047981,  001EA8000c1e1900 30")
+	if err != nil || w != (Word{0x0000000402047981, 0x001ea8000c1e1900}) || rest != " 30" {
+		t.Errorf("got %v, %q, %v", w, rest, err)
+	}
+	for _, s := range []string{"", "1", "x 1", "0x10000000000000000 1", "1 -1", "0x 1"} {
+		if w, _, err := ParseWord(s); err == nil {
+			t.Errorf("%q: got %v", s, w)
+		}
+	}
+}
