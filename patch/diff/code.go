@@ -315,17 +315,37 @@ func ownAddress(k *elfx.Kernel, funcs []elfx.Function, r elfx.Reloc) (uint64, bo
 // anonymous returns a symbol with the name of the kernel that it belongs to left out,
 // so that a renamed kernel refers to the same things.
 func anonymous(symbol, kernel string) string {
-	if kernel == "" {
-		return symbol
+	if kernel != "" {
+		if s, ok := strings.CutPrefix(symbol, "$"+kernel+"$"); ok {
+			return "$<self>$" + stableName(s)
+		}
+		if i := strings.LastIndexByte(symbol, '.'); i >= 0 && symbol[i+1:] == kernel {
+			return symbol[:i+1] + "<self>"
+		}
 	}
-	if s, ok := strings.CutPrefix(symbol, "$"+kernel+"$"); ok {
-		return "$<self>$" + s
-	}
-	if i := strings.LastIndexByte(symbol, '.'); i >= 0 && symbol[i+1:] == kernel {
-		return symbol[:i+1] + "<self>"
-	}
-	return symbol
+	return stableName(symbol)
 }
+
+// stableName returns a name without the hash that NVIDIA's compilers put into names with
+// internal linkage: eight hexadecimal digits that depend on the path of the source file
+// and on the options, as in _ZN43_INTERNAL_1f2e3d4c_4_k_cu_0…
+func stableName(name string) string {
+	for _, mark := range []string{"_INTERNAL_", "_GLOBAL__N__"} {
+		for from := 0; ; {
+			i := strings.Index(name[from:], mark)
+			if i < 0 {
+				break
+			}
+			from += i + len(mark)
+			if rest := name[from:]; len(rest) > 8 && rest[8] == '_' && isHex(rest[:8]) {
+				name = name[:from] + "<hash>" + rest[8:]
+			}
+		}
+	}
+	return name
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // relocFields are the bits that a relocation replaces, by its type; the names of the
 // types, which cuobjdump -elf prints, say so: R_CUDA_ABS32_LO_32 has 32 bits from bit 32.

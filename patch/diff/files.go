@@ -193,7 +193,7 @@ func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
 	for _, f := range []struct {
 		on   bool
 		kind Kinds
-	}{{k.Class == SameCode, Metadata}, {k.NameA != k.NameB, Names}, {k.Resources != nil, Resources}, {k.Data != nil, Data}} {
+	}{{k.Class == SameCode, Metadata}, {p.a.stable != p.b.stable, Names}, {k.Resources != nil, Resources}, {k.Data != nil, Data}} {
 		if f.on {
 			k.Kinds |= f.kind
 		}

@@ -16,6 +16,7 @@ type kernelRec struct {
 	entry   *entryRec
 	index   int // in Cubin.Kernels
 	name    string
+	stable  string // the name without what changes from build to build
 	code    Hash
 	n       int // instructions without padding
 	unknown int
@@ -131,7 +132,7 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 		}
 		code := NewCode(c, k, table)
 		r.kernels = append(r.kernels, &kernelRec{
-			entry: r, index: i, name: strings.Clone(k.Name), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
+			entry: r, index: i, name: strings.Clone(k.Name), stable: strings.Clone(stableName(k.Name)), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
 			sketch: code.sketch(),
 		})
 	}

@@ -47,9 +47,9 @@ func pairKernels(a, b []*kernelRec) (pairs []kernelPair, onlyA, onlyB []*kernelR
 	}
 	// The strictest agreement goes first, so that duplicates find their likes.
 	for i, keyOf := range []func(k *kernelRec) key{
-		func(k *kernelRec) key { return key{k.entry.arch, k.name, k.code, k.entry.hash} },
-		func(k *kernelRec) key { return key{k.entry.arch, k.name, k.code, Hash{}} },
-		func(k *kernelRec) key { return key{arch: k.entry.arch, name: k.name} },
+		func(k *kernelRec) key { return key{k.entry.arch, k.stable, k.code, k.entry.hash} },
+		func(k *kernelRec) key { return key{k.entry.arch, k.stable, k.code, Hash{}} },
+		func(k *kernelRec) key { return key{arch: k.entry.arch, name: k.stable} },
 		func(k *kernelRec) key { return key{arch: k.entry.arch, code: k.code} },
 	} {
 		by := ByName

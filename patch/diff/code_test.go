@@ -1,0 +1,390 @@
+package diff
+
+import (
+	"fmt"
+	"math/rand"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+const pairs = "../../testdata/cubin/new/"
+
+// mini returns a small table made by hand, so that the tests here do not depend on what
+// is learned.
+func mini(tb testing.TB) *isa.Table {
+	tb.Helper()
+	text, err := os.ReadFile("../testdata/mini.txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f, err := isa.ParseTable(string(text), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return isa.NewTable(f.Arch, f.Variants)
+}
+
+// readCubin returns a copy of a cubin of the test data, to change.
+func readCubin(tb testing.TB, path string) []byte {
+	tb.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// assemble returns words for lines of text, each with an optional control code and
+// label in front. A label behind BRA stands for its address.
+func assemble(tb testing.TB, t *isa.Table, lines string) []isa.Word {
+	tb.Helper()
+	labels := map[string]int{}
+	var list []string
+	for _, l := range strings.Split(lines, "\n") {
+		l = strings.TrimSpace(l)
+		if name, ok := strings.CutSuffix(l, ":"); ok {
+			labels[name] = len(list)
+		} else if l != "" {
+			list = append(list, l)
+		}
+	}
+	var out []isa.Word
+	for i, l := range list {
+		ctl := isa.DefaultControl
+		if strings.HasPrefix(l, "[") {
+			code, rest, _ := strings.Cut(l, " ")
+			c, err := isa.ParseControl(code)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			ctl, l = c, rest
+		}
+		for name, at := range labels {
+			l = strings.ReplaceAll(l, name, fmt.Sprintf("%#x", at*isa.WordSize))
+		}
+		w, err := t.Encode(l, uint64(i)*isa.WordSize, nil)
+		if err != nil {
+			tb.Fatalf("%s: %v", l, err)
+		}
+		out = append(out, ctl.Set(w))
+	}
+	return out
+}
+
+// kernel returns a Code of the given words, padded with NOPs.
+func kernel(tb testing.TB, t *isa.Table, words []isa.Word) *Code {
+	tb.Helper()
+	data := readCubin(tb, pairs+"sm_90/pair.cubin")
+	c, err := elfx.ParseCubin(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	k := &c.Kernels()[slices.IndexFunc(c.Kernels(), func(k elfx.Kernel) bool { return k.Name == "ffma_loop" })]
+	nop := assemble(tb, mini(tb), "[B------:R-:W-:Y:S00] NOP")[0]
+	for i := range int(k.Size) / isa.WordSize {
+		w := nop
+		if i < len(words) {
+			w = words[i]
+		}
+		w.Store(data[int(k.Offset)+i*isa.WordSize:])
+	}
+	return NewCode(c, k, t)
+}
+
+func source(tb testing.TB, t *isa.Table, lines string) *Code {
+	tb.Helper()
+	return kernel(tb, t, assemble(tb, t, lines))
+}
+
+// both compares in both directions and checks that the results mirror each other.
+func both(tb testing.TB, a, b *Code) *CodeDiff {
+	tb.Helper()
+	d, e := Compare(a, b), Compare(b, a)
+	if d.Class != e.Class || d.Kinds != e.Kinds || d.Changed != e.Changed || d.Inserted != e.Deleted || d.Deleted != e.Inserted || d.Moved != e.Moved {
+		tb.Errorf("%s %s ~%d +%d -%d ↕%d one way, %s %s ~%d +%d -%d ↕%d the other", d.Class, d.Kinds, d.Changed, d.Inserted, d.Deleted, d.Moved,
+			e.Class, e.Kinds, e.Changed, e.Inserted, e.Deleted, e.Moved)
+	}
+	return d
+}
+
+// The program that the tests below change.
+const program = `
+	FFMA R1, R2, R3, R4
+	@P0 LDG.E R6, desc[UR4][R8.64+0x10]
+	L1:
+	[B0-----:R-:W-:-:S04] IADD3 R6, R6, 0x4d, RZ
+	FFMA R5, R6, R6, R1
+	@!P0 BRA L1
+	STG.E desc[UR4][R8.64], R5
+	EXIT
+	L2:
+	BRA L2`
+
+func TestClasses(t *testing.T) {
+	table := mini(t)
+	for _, test := range []struct {
+		name   string
+		change func(string) string
+		class  Class
+		says   string // in the fields of the changes
+	}{
+		{"nothing", func(s string) string { return s }, Identical, ""},
+		{"padding behind an EXIT", func(s string) string { return strings.Replace(s, "EXIT\n", "EXIT\nNOP\nNOP\nNOP\n", 1) }, SameCode, ""},
+		{"stall", func(s string) string { return strings.Replace(s, "S04", "S05", 1) }, ControlOnly, "stall: 4 → 5"},
+		{"wait", func(s string) string { return strings.Replace(s, "[B0-----", "[B-1----", 1) }, ControlOnly, "wait: 0 → 1"},
+		{"register", func(s string) string { return strings.ReplaceAll(s, "R6", "R7") }, RegistersOnly, "register: R6 → R7"},
+		{"predicate", func(s string) string { return strings.ReplaceAll(s, "P0", "P1") }, RegistersOnly, "register: P0 → P1"},
+		{"register here and not there", func(s string) string { return strings.Replace(s, "IADD3 R6, R6", "IADD3 R7, R6", 1) }, CodeDiffers, ""},
+		{"two registers become one", func(s string) string { return strings.ReplaceAll(s, "R6", "R5") }, CodeDiffers, ""},
+		{"register for RZ", func(s string) string { return strings.ReplaceAll(s, "RZ", "R20") }, CodeDiffers, "src3: RZ → R20"},
+		{"address taken apart", func(s string) string { return strings.ReplaceAll(s, "R1\n", "R9\n") }, CodeDiffers, ""},
+		{"modifier", func(s string) string { return strings.Replace(s, "LDG.E ", "LDG.E.EL ", 1) }, ModifiersOnly, "evict: none → EL"},
+		{"modifier and stall", func(s string) string {
+			return strings.Replace(strings.Replace(s, "LDG.E ", "LDG.E.EL ", 1), "S04", "S05", 1)
+		}, ModifiersOnly, "evict: none → EL"},
+		{"constant", func(s string) string { return strings.Replace(s, "0x4d", "0x4e", 1) }, CodeDiffers, "imm: 0x4d → 0x4e"},
+		{"sign", func(s string) string { return strings.Replace(s, "R6, R6, R1", "-R6, R6, R1", 1) }, CodeDiffers, "src1: R6 → -R6"},
+		{"negated guard", func(s string) string { return strings.Replace(s, "@P0 LDG", "@!P0 LDG", 1) }, CodeDiffers, "guard: @P0 → @!P0"},
+		{"target", func(s string) string { return strings.Replace(s, "BRA L1", "BRA L2", 1) }, CodeDiffers, "target: 0x20 → 0x70"},
+		{"opcode", func(s string) string { return strings.Replace(s, "FFMA R5", "IADD3 R5", 1) }, CodeDiffers, ""},
+		{"insertion", func(s string) string { return strings.Replace(s, "FFMA R5", "FFMA R9, R9, R9, R9\nFFMA R5", 1) }, CodeDiffers, ""},
+	} {
+		src := program
+		changed := test.change(src)
+		if test.name == "opcode" {
+			changed = strings.Replace(src, "FFMA R5, R6, R6, R1", "IADD3 R5, R6, 0x1, R1", 1)
+		}
+		d := both(t, source(t, table, src), source(t, table, changed))
+		if d.Class != test.class {
+			t.Errorf("%s: class %s, want %s", test.name, d.Class, test.class)
+		}
+		var fields []string
+		for _, o := range d.Ops {
+			for _, f := range d.Fields(o) {
+				fields = append(fields, f.String())
+			}
+		}
+		if !strings.Contains(strings.Join(fields, "; "), test.says) {
+			t.Errorf("%s: changes %q, want %q", test.name, fields, test.says)
+		}
+	}
+}
+
+func TestHidden(t *testing.T) {
+	table := mini(t)
+	words := assemble(t, table, "QGMMA.E4M3.E5M2 R8, R24\nEXIT")
+	a := kernel(t, table, words)
+	words[0] = words[0].Or(isa.BitWord(40))
+	d := both(t, a, kernel(t, table, words))
+	if d.Class != HiddenOnly || d.Ops[0].Kinds != Hidden {
+		t.Errorf("class %s, want hidden", d.Class)
+	}
+	if f := d.Fields(d.Ops[0]); f[0].String() != "bit 40: 0x0 → 0x1" {
+		t.Errorf("fields %v", f)
+	}
+}
+
+// TestPairsStayTogether renames R8 of R8.64 without R9, which the instruction means too.
+func TestPairsStayTogether(t *testing.T) {
+	table := mini(t)
+	src := "LDG.E R1, desc[UR4][R8.64]\nFFMA R2, R9, R9, R1\nEXIT"
+	if d := both(t, source(t, table, src), source(t, table, strings.ReplaceAll(src, "R8.64", "R10.64"))); d.Class != CodeDiffers {
+		t.Errorf("class %s where R9 is left behind", d.Class)
+	}
+	moved := strings.ReplaceAll(strings.ReplaceAll(src, "R8.64", "R10.64"), "R9", "R11")
+	if d := both(t, source(t, table, src), source(t, table, moved)); d.Class != RegistersOnly {
+		t.Errorf("class %s where the pair moves together", d.Class)
+	}
+}
+
+// TestAlignment inserts, deletes and moves instructions.
+func TestAlignment(t *testing.T) {
+	table := mini(t)
+	line := func(i int) string { return fmt.Sprintf("FFMA R%d, R%d, R%d, R%d\n", i%200, (i+7)%200, (i*3)%200, (i*5)%200) }
+	var list []string
+	for i := range 100 {
+		list = append(list, line(i))
+	}
+	end := "EXIT\n"
+	a := source(t, table, strings.Join(list, "")+end)
+	var changed []string
+	changed = append(changed, list[:10]...)
+	changed = append(changed, line(1000), line(1001))
+	changed = append(changed, list[10:20]...)
+	changed = append(changed, list[25:60]...)
+	changed = append(changed, list[70:90]...)
+	changed = append(changed, list[60:70]...)
+	changed = append(changed, list[90:]...)
+	d := both(t, a, source(t, table, strings.Join(changed, "")+end))
+	if d.Inserted != 2 || d.Deleted != 5 || d.Moved != 10 || d.Changed != 0 {
+		t.Errorf("~%d +%d -%d ↕%d, want ~0 +2 -5 ↕10", d.Changed, d.Inserted, d.Deleted, d.Moved)
+	}
+}
+
+// TestTargetsFollow moves the target of a branch by an insertion before it.
+func TestTargetsFollow(t *testing.T) {
+	table := mini(t)
+	d := both(t, source(t, table, program), source(t, table, strings.Replace(program, "L1:", "FFMA R9, R9, R9, R9\nL1:", 1)))
+	if d.Inserted != 1 || d.Changed != 0 || d.Deleted != 0 {
+		t.Errorf("~%d +%d -%d, want one insertion: the branch leads to the same instruction", d.Changed, d.Inserted, d.Deleted)
+	}
+}
+
+// TestUnknown compares words that no table knows.
+func TestUnknown(t *testing.T) {
+	words := []isa.Word{{Lo: 0x1ff, Hi: 1 << 45}, {Lo: 0x2ff, Hi: 1 << 45}, {Lo: 0x94d}}
+	a := kernel(t, nil, words)
+	if a.Unknown != 168 || a.Len() != 3 {
+		t.Errorf("%d unknown words and %d instructions, want 168 and 3", a.Unknown, a.Len())
+	}
+	changed := slices.Clone(words)
+	changed[1].Hi |= 3 << 41
+	if d := both(t, a, kernel(t, nil, changed)); d.Class != ControlOnly || d.Changed != 1 {
+		t.Errorf("another stall count: class %s, %d changed", d.Class, d.Changed)
+	}
+	changed[1] = isa.Word{Lo: 0x12ff, Hi: 1 << 45}
+	d := both(t, a, kernel(t, nil, changed))
+	if d.Class != CodeDiffers || d.Changed != 1 || fmt.Sprint(d.Fields(d.Ops[0])) != "[bit 12: 0x0 → 0x1]" {
+		t.Errorf("another bit: class %s, %v", d.Class, d.Ops)
+	}
+}
+
+// TestRandomControl changes control codes of every cubin of the test data at random.
+func TestRandomControl(t *testing.T) {
+	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
+		table := TableFor(c)
+		a := NewCode(c, k, table)
+		if a.Len() == 0 {
+			return
+		}
+		changed := slices.Clone(data)
+		want := map[int32]bool{}
+		for range 1 + r.Intn(5) {
+			i := r.Intn(a.Len())
+			at := int(k.Offset) + int(a.PC(i))
+			w := isa.LoadWord(changed[at:])
+			w.Hi ^= uint64(1+r.Intn(1<<17-1)) << 41
+			w.Store(changed[at:])
+			if isa.LoadWord(data[at:]) != w {
+				want[int32(i)] = true
+			} else {
+				delete(want, int32(i))
+			}
+		}
+		d := both(t, a, recode(t, changed, k, table))
+		if len(want) == 0 {
+			return
+		}
+		if d.Class != ControlOnly || d.Kinds != Control || len(d.Ops) != len(want) {
+			t.Errorf("%s: class %s %s with %d changes, want control-only with %d", k.Name, d.Class, d.Kinds, len(d.Ops), len(want))
+		}
+		for _, o := range d.Ops {
+			if !want[o.A] {
+				t.Errorf("%s: instruction %d is listed", k.Name, o.A)
+			}
+		}
+	})
+}
+
+// TestRandomModifiers changes modifiers of known instructions at random.
+func TestRandomModifiers(t *testing.T) {
+	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
+		table := TableFor(c)
+		a := NewCode(c, k, table)
+		changed := slices.Clone(data)
+		want := 0
+		for i := range a.Len() {
+			if w := a.Word(i); r.Intn(4) == 0 {
+				if x, ok := otherModifier(a, w, r); ok {
+					x.Store(changed[int(k.Offset)+int(a.PC(i)):])
+					want++
+				}
+			}
+		}
+		if want == 0 {
+			return
+		}
+		if d := both(t, a, recode(t, changed, k, table)); d.Class != ModifiersOnly || d.Changed != want {
+			t.Errorf("%s: class %s (%s) with %d changes, want modifiers-only with %d", k.Name, d.Class, d.Kinds, d.Changed, want)
+		}
+	})
+}
+
+// otherModifier returns w with another value of one modifier of its opcode.
+func otherModifier(a *Code, w isa.Word, r *rand.Rand) (isa.Word, bool) {
+	in := a.decode(w)
+	if in.Status != isa.StatusKnown {
+		return w, false
+	}
+	before := a.Table.Split(in, 0)
+	for _, g := range a.Table.Groups(in.Variant) {
+		v := r.Intn(len(g.Values))
+		x, err := g.Field.Set(w, uint64(v))
+		if g.Operand >= 0 || err != nil || !g.Values[v].Legal || x == w {
+			continue
+		}
+		now := a.decode(x)
+		after := a.Table.Split(now, 0)
+		if now.Status == isa.StatusKnown && before.Mnemonic == after.Mnemonic && slices.Equal(before.Operands, after.Operands) &&
+			!slices.Equal(before.Mods, after.Mods) {
+			return x, true
+		}
+	}
+	return w, false
+}
+
+// TestRandomRegisters renames the registers of kernels of which every word is known.
+func TestRandomRegisters(t *testing.T) {
+	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
+		table := TableFor(c)
+		a := NewCode(c, k, table)
+		if a.Unknown > 0 || a.Len() == 0 {
+			return
+		}
+		changed := slices.Clone(data)
+		by := uint64(2 * (1 + r.Intn(20)))
+		some := false
+		for i := range a.Len() {
+			w := a.Word(i)
+			x := w
+			infoOf(a.decode(w).Variant).registers(w, func(s regSlot) {
+				if n, special := s.number(w); !special && s.file == fileR {
+					x, _ = s.slot.Field.Set(x, n+by)
+					some = true
+				}
+			})
+			x.Store(changed[int(k.Offset)+int(a.PC(i)):])
+		}
+		if !some {
+			return
+		}
+		b := recode(t, changed, k, table)
+		if d := both(t, a, b); d.Class != RegistersOnly || d.Kinds != Registers {
+			t.Errorf("%s: class %s (%s), want registers-only", k.Name, d.Class, d.Kinds)
+		}
+		if a.Hash(HashNoRegs) != b.Hash(HashNoRegs) || a.Hash(HashNoControl) == b.Hash(HashNoControl) {
+			t.Errorf("%s: the hash noregs must be the same and nocontrol another", k.Name)
+		}
+	})
+}
+
+// recode returns the code of kernel k in changed data.
+func recode(tb testing.TB, data []byte, k *elfx.Kernel, table *isa.Table) *Code {
+	tb.Helper()
+	c, err := elfx.ParseCubin(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := range c.Kernels() {
+		if c.Kernels()[i].Index == k.Index {
+			return NewCode(c, &c.Kernels()[i], table)
+		}
+	}
+	tb.Fatalf("no kernel %s", k.Name)
+	return nil
+}

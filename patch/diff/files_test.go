@@ -1,0 +1,213 @@
+package diff
+
+import (
+	"errors"
+	"math/rand"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cupatch/cupatch/elfx"
+)
+
+// eachCubin calls fn with every kernel of the cubins of the test data.
+func eachCubin(t *testing.T, fn func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand)) {
+	t.Helper()
+	paths, err := filepath.Glob("../../testdata/cubin/*/*/*.cubin")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no test data", err)
+	}
+	seed := rand.Int63()
+	r := rand.New(rand.NewSource(seed))
+	for _, path := range paths {
+		data := readCubin(t, path)
+		c, err := elfx.ParseCubin(data)
+		if err != nil {
+			t.Fatal(path, err)
+		}
+		for i := range c.Kernels() {
+			fn(t, data, c, &c.Kernels()[i], r)
+			if t.Failed() {
+				t.Fatalf("%s, seed %d", path, seed)
+			}
+		}
+	}
+}
+
+func open(tb testing.TB, path string) *elfx.File {
+	tb.Helper()
+	f, err := elfx.OpenFile("../../testdata/"+path, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { f.Close() })
+	return f
+}
+
+func compareFiles(tb testing.TB, a, b string, opt Options) *Result {
+	tb.Helper()
+	r, err := Files(open(tb, a), open(tb, b), opt)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// TestSameFile compares everything with itself.
+func TestSameFile(t *testing.T) {
+	for _, pattern := range []string{"cubin/*/*/*.cubin", "fatbin/*.fatbin"} {
+		paths, _ := filepath.Glob("../../testdata/" + pattern)
+		for _, path := range paths {
+			rel, _ := filepath.Rel("../../testdata", path)
+			r := compareFiles(t, rel, rel, Options{})
+			if r.Kinds != 0 || r.Classes[Identical] != r.Compared || !r.SameBytes {
+				t.Errorf("%s: %s", rel, r)
+			}
+			if r.Compared == 0 != errors.Is(r.Err(), ErrNothing) {
+				t.Errorf("%s: %d kernels compared, error %v", rel, r.Compared, r.Err())
+			}
+		}
+	}
+}
+
+// TestKnownPairs compares what ptxas makes of the same source in different ways.
+func TestKnownPairs(t *testing.T) {
+	for _, arch := range []string{"sm_80", "sm_90"} {
+		dir := "cubin/new/" + arch + "/"
+		for _, test := range []struct {
+			a, b    string
+			classes map[string]Class // by kernel of the first file
+			kinds   Kinds            // found, aside those of code
+			explain string
+		}{
+			{dir + "pair.cubin", dir + "pair.cubin", map[string]Class{"offset": Identical, "ffma_loop": Identical}, 0, "byte for byte"},
+			{dir + "pair.cubin", dir + "pair_lineinfo.cubin", map[string]Class{"offset": Identical, "ffma_loop": Identical}, Metadata | Wrapping, `"-lineinfo `},
+			{dir + "pair.cubin", dir + "pair_O1.cubin", map[string]Class{"offset": CodeDiffers, "ffma_loop": CodeDiffers}, Resources | Metadata | Wrapping, `"-O 1 `},
+			{dir + "pair.cubin", dir + "pair_maxreg.cubin", map[string]Class{"offset": Identical, "ffma_loop": CodeDiffers}, Resources | Metadata | Wrapping, `"-maxrregcount 32 `},
+			{dir + "pair.cubin", dir + "pair_renamed.cubin", map[string]Class{"offset": Identical, "ffma_loop": Identical}, Names | Metadata | Wrapping, "_Z6offsetPKjPjj"},
+			{dir + "pair.cubin", dir + "pair_constant.cubin", map[string]Class{"offset": CodeDiffers, "ffma_loop": Identical}, Metadata | Wrapping, "1 of 2 kernels"},
+		} {
+			r := compareFiles(t, test.a, test.b, Options{})
+			if err := r.Err(); err != nil {
+				t.Errorf("%s: %v", test.b, err)
+			}
+			for _, k := range r.Kernels {
+				if want, ok := test.classes[k.NameA]; !ok || k.Class != want {
+					t.Errorf("%s %s: class %s, want %s", test.b, k.NameA, k.Class, want)
+				}
+			}
+			if r.Compared != 2 || r.Kinds&^codeKinds != test.kinds {
+				t.Errorf("%s: %d kernels, found %s, want 2 and %s", test.b, r.Compared, r.Kinds&^codeKinds, test.kinds)
+			}
+			if text := strings.Join(r.Explain(), "\n"); !strings.Contains(text, test.explain) {
+				t.Errorf("%s: explained as\n%s\nwant %q", test.b, text, test.explain)
+			}
+			if want := r.Kinds&DefaultCount() != 0; r.Different() != want {
+				t.Errorf("%s: different %t, want %t", test.b, r.Different(), want)
+			}
+		}
+	}
+}
+
+// TestMaxregResources checks the numbers that cuobjdump -res-usage prints for the two.
+func TestMaxregResources(t *testing.T) {
+	r := compareFiles(t, "cubin/new/sm_90/pair.cubin", "cubin/new/sm_90/pair_maxreg.cubin", Options{})
+	text := r.String()
+	for _, want := range []string{"registers 53 → 32", "stack 0 → 184", "attribute MAXREG_COUNT 0xff → 0x20"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestToolkits compares the two layouts of the ELF file, by two toolkits.
+func TestToolkits(t *testing.T) {
+	r := compareFiles(t, "cubin/old/sm_90/pair.cubin", "cubin/new/sm_90/pair.cubin", Options{})
+	if r.Classes[ControlOnly] != 2 || r.Verdict() != "only scheduling differs" {
+		t.Errorf("%s", r.CountsLine())
+	}
+	text := strings.Join(r.Explain(), "\n")
+	for _, want := range []string{"toolkit: 12.9 → 13.", "ELF layout: old → new"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestWrapping(t *testing.T) {
+	for _, b := range []string{"fatbin/pair_zstd.fatbin", "fatbin/pair_lz4.fatbin", "cubin/new/sm_90/pair.cubin"} {
+		r := compareFiles(t, "fatbin/pair_stored.fatbin", b, Options{})
+		if r.Kinds != Wrapping || r.Different() || r.Classes[Identical] != 2 || r.Verdict() != "the same cubins in another wrapping" {
+			t.Errorf("%s: %s (%s)", b, r.CountsLine(), r.Kinds)
+		}
+		strict, _ := ParseLevel("bytes")
+		if r := compareFiles(t, "fatbin/pair_stored.fatbin", b, Options{Count: strict}); !r.Different() {
+			t.Errorf("%s: the same at the level bytes", b)
+		}
+	}
+}
+
+// TestNothing compares files that have no kernel in common.
+func TestNothing(t *testing.T) {
+	for _, p := range [][2]string{
+		{"cubin/new/sm_90/nothing.cubin", "cubin/new/sm_90/pair.cubin"}, {"cubin/new/sm_80/pair.cubin", "cubin/new/sm_90/pair.cubin"},
+		{"fatbin/ptx.fatbin", "fatbin/ptx.fatbin"},
+	} {
+		if r := compareFiles(t, p[0], p[1], Options{}); !errors.Is(r.Err(), ErrNothing) {
+			t.Errorf("%v: error %v, want that nothing was compared", p, r.Err())
+		}
+	}
+	none := func(*elfx.Kernel) bool { return false }
+	if r := compareFiles(t, "cubin/new/sm_90/pair.cubin", "cubin/new/sm_90/pair.cubin", Options{Kernel: none}); !errors.Is(r.Err(), ErrNothing) {
+		t.Errorf("no kernel wanted: error %v", r.Err())
+	}
+}
+
+// TestDamaged compares with a file whose cubin is cut off.
+func TestDamaged(t *testing.T) {
+	data := readCubin(t, pairs+"sm_90/pair.cubin")
+	b, err := elfx.Open("cut", data[:len(data)-100], nil)
+	if err != nil {
+		return // not even a file
+	}
+	r, err := Files(open(t, "cubin/new/sm_90/pair.cubin"), b, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Err() == nil || errors.Is(r.Err(), ErrNothing) {
+		t.Errorf("error %v, want the damage", r.Err())
+	}
+}
+
+// TestNames pairs kernels with all the characters that mangling gives.
+func TestNames(t *testing.T) {
+	r := compareFiles(t, "cubin/new/sm_90/names.cubin", "cubin/new/sm_90/names.cubin", Options{})
+	if r.Compared != 17 {
+		t.Errorf("%d kernels compared, want 17", r.Compared)
+	}
+}
+
+// TestSymmetric compares unlike cubins both ways.
+func TestSymmetric(t *testing.T) {
+	for _, p := range [][2]string{
+		{"cubin/new/sm_80/arith.cubin", "cubin/old/sm_80/arith.cubin"}, {"cubin/new/sm_90/control.cubin", "cubin/new/sm_90/debug.cubin"},
+		{"cubin/new/sm_90/loads.cubin", "cubin/new/sm_90/stores.cubin"}, {"fatbin/stored.fatbin", "fatbin/concat.fatbin"},
+	} {
+		x, y := compareFiles(t, p[0], p[1], Options{}), compareFiles(t, p[1], p[0], Options{})
+		if x.Kinds != y.Kinds || x.Classes != y.Classes || len(x.OnlyA) != len(y.OnlyB) || len(x.OnlyB) != len(y.OnlyA) {
+			t.Errorf("%v: %s (%s) one way, %s (%s) the other", p, x.CountsLine(), x.Kinds, y.CountsLine(), y.Kinds)
+		}
+	}
+}
+
+func TestStableName(t *testing.T) {
+	for _, test := range []struct{ name, want string }{
+		{"_ZN43_INTERNAL_1f2e3d4c_4_k_cu_0_a1b2c3d44kernE", "_ZN43_INTERNAL_<hash>_4_k_cu_0_a1b2c3d44kernE"},
+		{"_ZN52_GLOBAL__N__1f2e3d4c_4_k_cu_04kernE", "_ZN52_GLOBAL__N__<hash>_4_k_cu_04kernE"},
+		{"_INTERNAL_", "_INTERNAL_"}, {"gemm", "gemm"}, {"", ""},
+	} {
+		if got := stableName(test.name); got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
