@@ -14,7 +14,7 @@ type Parts struct {
 // Split returns the parts of the text of in at the address pc; all are empty for a
 // word that has no text.
 func (t *Table) Split(in Inst, pc uint64) Parts {
-	if in.Status != StatusKnown {
+	if in.Status != StatusKnown || in.Variant == nil {
 		return Parts{}
 	}
 	return splitText(t.Text(in, pc))

@@ -13,12 +13,12 @@ func (t *Table) Text(in Inst, pc uint64) string {
 // off. An unknown word is appended as `.word 0xLO, 0xHI`, one that nvdisasm refuses as
 // `.illegal …`, and one that it accepts without printing anything as `.silent …`.
 func (t *Table) AppendText(dst []byte, in Inst, pc uint64) []byte {
-	switch in.Status {
-	case StatusUnknown:
+	switch {
+	case in.Variant == nil:
 		return appendRaw(dst, ".word ", in.Word)
-	case StatusIllegal:
+	case in.Status == StatusIllegal:
 		return appendRaw(dst, ".illegal ", in.Word)
-	case StatusSilent:
+	case in.Status == StatusSilent:
 		return appendRaw(dst, ".silent ", in.Word)
 	}
 	p := in.prog

@@ -14,7 +14,7 @@ var sizes = map[string]int{
 // Width returns the number of bits that a load, store or atomic operation in moves
 // for each thread, or 0 for any other instruction.
 func (t *Table) Width(in Inst) int {
-	if in.Status != StatusKnown || !memory[in.Variant.Mnemonic()] {
+	if in.Status != StatusKnown || in.Variant == nil || !memory[in.Variant.Mnemonic()] {
 		return 0
 	}
 	for _, m := range t.Split(in, 0).Mods {
