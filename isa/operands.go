@@ -19,7 +19,18 @@ type OperandInfo struct {
 // What is written comes first and is called dst, dst2, …; sources are src1, src2, …
 // by position, except that a number is called imm (imm2, …) and a branch's target
 // target. A destination predicate beside a destination register is dst2.
+//
+// What it returns must not be changed.
 func (t *Table) Operands(v *Variant) []OperandInfo {
+	if ops, ok := t.operands.Load(v); ok {
+		return ops.([]OperandInfo)
+	}
+	ops, _ := t.operands.LoadOrStore(v, namedOperands(v))
+	return ops.([]OperandInfo)
+}
+
+// namedOperands returns the operands of v with their names.
+func namedOperands(v *Variant) []OperandInfo {
 	ops := fullOperands(v)
 	texts := make([]string, len(ops))
 	for i := range ops {

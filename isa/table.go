@@ -18,6 +18,8 @@ type Table struct {
 	first  [numOpcodes + 1]uint32
 	all    sync.Once // completes the variants
 	groups sync.Map  // *Variant → []*Group
+	// operands is like groups: *Variant → []OperandInfo.
+	operands sync.Map
 
 	namesOnce sync.Once
 	names     map[string][]*candidate
