@@ -101,7 +101,7 @@ func (l *sweepLauncher) all(f *elfx.File, entries []*elfx.Entry, dir string, var
 	if err != nil {
 		return 2, err
 	}
-	out := &sweepTrials{Format: "cupatch-sweep-run-1", Tool: toolName(), Device: l.device, Launch: l.described()}
+	out := &sweepTrials{Format: "cupatch-sweep-run-1", Tool: toolName(), Device: l.device, Launch: l.described(), Trials: []*sweepTrial{}}
 	status := 0
 	for _, v := range variants {
 		if v.File == "" || v.SameAs != "" {
