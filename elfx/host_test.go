@@ -115,55 +115,65 @@ func TestGrowHost(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "host")
 			tc.build(t, path, slices.Concat(tt.args...)...)
-			isProgram := strings.HasPrefix(tt.name, "program")
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
+			h := &hostRun{loader: loader, path: path, program: strings.HasPrefix(tt.name, "program")}
+			if h.spare = !strings.Contains(tt.name, "without a spare"); !h.spare {
+				hideNotes(t, path)
 			}
-			spare := !strings.Contains(tt.name, "without a spare")
-			if !spare {
-				hideNotes(t, data)
-				if err := os.WriteFile(path, data, 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			before := lint(t, path)
-			f := mustOpen(t, path, data)
-			for round := range 2 {
-				f = growOnce(t, f, int64(round))
-				next := fmt.Sprintf("%s.%d", path, round)
-				if err := os.WriteFile(next, f.Data(), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if after := lint(t, next); after != before {
-					t.Errorf("eu-elflint: %s, before: %s", after, before)
-				}
-				start := func(path string) {
-					if isProgram {
-						checkRegistered(t, f, run(t, path))
-					} else if out := run(t, loader, path); !strings.Contains(out, "launched") {
-						t.Errorf("dlopen: %s", out)
-					}
-				}
-				start(next)
-				checkExtracted(t, f, next)
-				if !spare {
-					continue // strip does not know of a moved program header table
-				}
-				run(t, "strip", "-o", next+".stripped", next)
-				if after := lint(t, next+".stripped"); after != before {
-					t.Errorf("eu-elflint after strip: %s, before: %s", after, before)
-				}
-				start(next + ".stripped")
-				checkExtracted(t, f, next+".stripped")
-			}
+			h.grow(t)
 		})
 	}
 }
 
-// hideNotes gives the note segments a type that nothing looks at.
-func hideNotes(t *testing.T, data []byte) {
+// A hostRun is a built program or library whose fatbins grow.
+type hostRun struct {
+	loader, path   string
+	program, spare bool
+	before         string // what eu-elflint says of the original
+}
+
+// grow lets the file grow twice and checks the result each time, also stripped.
+func (h *hostRun) grow(t *testing.T) {
+	h.before = lint(t, h.path)
+	data, err := os.ReadFile(h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mustOpen(t, h.path, data)
+	for round := range 2 {
+		f = growOnce(t, f, int64(round))
+		next := fmt.Sprintf("%s.%d", h.path, round)
+		if err := os.WriteFile(next, f.Data(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		h.check(t, f, next)
+		if h.spare { // strip does not know of a moved program header table
+			run(t, "strip", "-o", next+".stripped", next)
+			h.check(t, f, next+".stripped")
+		}
+	}
+}
+
+// check sees that the file at path is sound and has the fatbins of f.
+func (h *hostRun) check(t *testing.T, f *File, path string) {
 	t.Helper()
+	if after := lint(t, path); after != h.before {
+		t.Errorf("eu-elflint of %s: %s, before: %s", filepath.Base(path), after, h.before)
+	}
+	if h.program {
+		checkRegistered(t, f, run(t, path))
+	} else if out := run(t, h.loader, path); !strings.Contains(out, "launched") {
+		t.Errorf("dlopen: %s", out)
+	}
+	checkExtracted(t, f, path)
+}
+
+// hideNotes gives the note segments a type that nothing looks at.
+func hideNotes(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	h, err := parseELFHeader(data)
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +183,9 @@ func hideNotes(t *testing.T, data []byte) {
 		if typ := le.Uint32(b); typ == ptNote || typ == ptGNUProperty {
 			le.PutUint32(b, 0x6ffffffe)
 		}
+	}
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		t.Fatal(err)
 	}
 }
 

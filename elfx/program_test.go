@@ -25,91 +25,68 @@ type madeProgram struct {
 	writable uint64
 }
 
+// A programWriter puts a program together section by section.
+type programWriter struct {
+	out     []byte
+	headers []byte
+	names   []byte
+}
+
+// align pads the file and returns its length.
+func (w *programWriter) align(n int) int64 {
+	for len(w.out)%n != 0 {
+		w.out = append(w.out, 0)
+	}
+	return int64(len(w.out))
+}
+
+// section adds a header for what was written from off on.
+func (w *programWriter) section(name string, typ uint32, flags, addr uint64, off int64, info uint32, entsize uint64) {
+	h := make([]byte, sectHeaderSize)
+	le.PutUint32(h, uint32(len(w.names)))
+	w.names = append(append(w.names, name...), 0)
+	le.PutUint32(h[4:], typ)
+	le.PutUint64(h[8:], flags)
+	le.PutUint64(h[16:], addr)
+	le.PutUint64(h[24:], uint64(off))
+	le.PutUint64(h[32:], uint64(int64(len(w.out))-off))
+	le.PutUint32(h[44:], info)
+	le.PutUint64(h[48:], 8)
+	le.PutUint64(h[56:], entsize)
+	w.headers = append(w.headers, h...)
+}
+
 // makeProgram returns a library with two fatbins that it points to in one of the ways,
 // and a symbol for the second. spare says whether it has a note segment.
 func makeProgram(tb testing.TB, how pointing, spare bool) *madeProgram {
 	tb.Helper()
 	first, second := mustRead(tb, "fatbin/zstd_size.fatbin"), mustRead(tb, "fatbin/pair_zstd.fatbin")
 	p := &madeProgram{writable: 0x100000}
-	out := make([]byte, elfHeaderSize+4*progHeaderSize)
-	pad := func(n int) int64 {
-		for len(out)%n != 0 {
-			out = append(out, 0)
-		}
-		return int64(len(out))
+	w := &programWriter{
+		out: make([]byte, elfHeaderSize+4*progHeaderSize), headers: make([]byte, sectHeaderSize), names: []byte{0},
 	}
-	var headers [][]byte
-	names := []byte{0}
-	section := func(name string, typ uint32, flags, addr uint64, off, end int64, link, info uint32, entsize uint64) {
-		h := make([]byte, sectHeaderSize)
-		le.PutUint32(h, uint32(len(names)))
-		names = append(append(names, name...), 0)
-		le.PutUint32(h[4:], typ)
-		le.PutUint64(h[8:], flags)
-		le.PutUint64(h[16:], addr)
-		le.PutUint64(h[24:], uint64(off))
-		le.PutUint64(h[32:], uint64(end-off))
-		le.PutUint32(h[40:], link)
-		le.PutUint32(h[44:], info)
-		le.PutUint64(h[48:], 8)
-		le.PutUint64(h[56:], entsize)
-		headers = append(headers, h)
-	}
-	headers = append(headers, make([]byte, sectHeaderSize))
-	note := pad(8)
-	out = append(out, 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4)
-	section(".note.gnu.build-id", shtNote, shfAlloc, uint64(note), note, int64(len(out)), 0, 0, 0)
-	p.fatbin = pad(8)
-	out = append(append(out, first...), second...)
-	fatEnd := int64(len(out))
-	section(".nv_fatbin", shtProgbits, shfAlloc, uint64(p.fatbin), p.fatbin, fatEnd, 0, 0, 0)
+	note := w.align(8)
+	w.out = append(w.out, 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4)
+	w.section(".note.gnu.build-id", shtNote, shfAlloc, uint64(note), note, 0, 0)
+	p.fatbin = w.align(8)
+	w.out = append(append(w.out, first...), second...)
+	w.section(".nv_fatbin", shtProgbits, shfAlloc, uint64(p.fatbin), p.fatbin, 0, 0)
 	addrs := []uint64{uint64(p.fatbin), uint64(p.fatbin) + uint64(len(first))}
+	textEnd := w.pointers(p, how, addrs)
+	dataEnd := int64(len(w.out))
 
-	rel := pad(8)
-	p.wrappers = alignUp(rel+2*relaSize, 0x1000)
-	at := p.writable + uint64(p.wrappers) // address of the first wrapper
-	switch how {
-	case byRela:
-		for i, a := range addrs {
-			out = le.AppendUint64(out, at+uint64(i)*wrapperSize+8)
-			out = le.AppendUint64(out, 8) // R_X86_64_RELATIVE
-			out = le.AppendUint64(out, a)
-		}
-		section(".rela.dyn", shtRela, shfAlloc, uint64(rel), rel, int64(len(out)), 0, 0, relaSize)
-	case byRelr:
-		out = le.AppendUint64(out, at+8)
-		out = le.AppendUint64(out, 1<<3|1) // the third word after it: 24 bytes on
-		section(".relr.dyn", shtRelr, shfAlloc, uint64(rel), rel, int64(len(out)), 0, 0, 8)
-	}
-	textEnd := int64(len(out))
-	pad(0x1000)
-	for _, a := range addrs {
-		out = le.AppendUint32(out, wrapperMagic)
-		out = le.AppendUint32(out, 1)
-		if how == byRela {
-			a = 0
-		}
-		out = le.AppendUint64(out, a)
-		out = le.AppendUint64(out, 0)
-	}
-	section(wrapperSection, shtProgbits, shfAlloc|1, at, p.wrappers, int64(len(out)), 0, 0, 0)
-	dataEnd := int64(len(out))
-	sym := pad(8)
-	out = append(out, make([]byte, symbolSize)...)
-	s := make([]byte, symbolSize)
+	sym := w.align(8)
+	w.out = append(w.out, make([]byte, 2*symbolSize)...)
+	s := w.out[sym+symbolSize:]
 	le.PutUint16(s[6:], 2)
 	le.PutUint64(s[8:], addrs[1])
 	le.PutUint64(s[16:], uint64(len(second)))
-	out = append(out, s...)
-	section(".symtab", shtSymtab, 0, 0, sym, int64(len(out)), 0, 1, symbolSize)
-	str := int64(len(out))
-	section(".shstrtab", shtStrtab, 0, 0, str, str+int64(len(names)+len(".shstrtab")+1), 0, 0, 0)
-	out = append(out, names...)
-	shoff := pad(8)
-	for _, h := range headers {
-		out = append(out, h...)
-	}
+	w.section(".symtab", shtSymtab, 0, 0, sym, 1, symbolSize)
+	str := int64(len(w.out))
+	w.out = append(append(w.out, w.names...), ".shstrtab\x00"...)
+	w.section(".shstrtab", shtStrtab, 0, 0, str, 0, 0)
 
+	at := p.writable + uint64(p.wrappers)
 	progs := []prog{
 		{Type: ptLoad, Flags: 5, Filesz: uint64(textEnd), Memsz: uint64(textEnd), AlignVal: 0x1000},
 		{Type: ptLoad, Flags: 6, Off: uint64(p.wrappers), Vaddr: at, Paddr: at, Filesz: uint64(dataEnd - p.wrappers), Memsz: uint64(dataEnd - p.wrappers), AlignVal: 0x1000},
@@ -119,27 +96,68 @@ func makeProgram(tb testing.TB, how pointing, spare bool) *madeProgram {
 	if !spare {
 		progs[2].Type = 0x6ffffffe
 	}
-	copy(out, elfMagic)
-	typ := uint16(etDyn)
-	if how == byFixed {
-		typ = etExec
-	}
-	le.PutUint16(out[16:], typ)
-	le.PutUint16(out[18:], emX86)
-	le.PutUint32(out[20:], 1)
-	le.PutUint64(out[32:], elfHeaderSize)
-	le.PutUint64(out[40:], uint64(shoff))
-	le.PutUint16(out[52:], elfHeaderSize)
-	le.PutUint16(out[54:], progHeaderSize)
-	le.PutUint16(out[56:], uint16(len(progs)))
-	le.PutUint16(out[58:], sectHeaderSize)
-	le.PutUint16(out[60:], uint16(len(headers)))
-	le.PutUint16(out[62:], uint16(len(headers)-1))
-	for i := range progs {
-		copy(out[elfHeaderSize+i*progHeaderSize:], progs[i].encode())
-	}
-	p.data = out
+	w.finish(how, progs)
+	p.data = w.out
 	return p
+}
+
+// pointers writes relocations and wrappers, and returns where the first segment ends.
+func (w *programWriter) pointers(p *madeProgram, how pointing, addrs []uint64) int64 {
+	rel := w.align(8)
+	p.wrappers = alignUp(rel+2*relaSize, 0x1000)
+	at := p.writable + uint64(p.wrappers) // address of the first wrapper
+	switch how {
+	case byRela:
+		for i, a := range addrs {
+			w.out = le.AppendUint64(w.out, at+uint64(i)*wrapperSize+8)
+			w.out = le.AppendUint64(w.out, 8) // R_X86_64_RELATIVE
+			w.out = le.AppendUint64(w.out, a)
+		}
+		w.section(".rela.dyn", shtRela, shfAlloc, uint64(rel), rel, 0, relaSize)
+	case byRelr:
+		w.out = le.AppendUint64(w.out, at+8)
+		w.out = le.AppendUint64(w.out, 1<<3|1) // the third word after it: 24 bytes on
+		w.section(".relr.dyn", shtRelr, shfAlloc, uint64(rel), rel, 0, 8)
+	}
+	end := int64(len(w.out))
+	w.align(0x1000)
+	for _, a := range addrs {
+		w.out = le.AppendUint32(w.out, wrapperMagic)
+		w.out = le.AppendUint32(w.out, 1)
+		if how == byRela {
+			a = 0
+		}
+		w.out = le.AppendUint64(w.out, a)
+		w.out = le.AppendUint64(w.out, 0)
+	}
+	w.section(wrapperSection, shtProgbits, shfAlloc|1, at, p.wrappers, 0, 0)
+	return end
+}
+
+// finish writes the section headers, the program headers and the file header.
+func (w *programWriter) finish(how pointing, progs []prog) {
+	shoff := w.align(8)
+	w.out = append(w.out, w.headers...)
+	b := w.out
+	copy(b, elfMagic)
+	le.PutUint16(b[16:], etDyn)
+	if how == byFixed {
+		le.PutUint16(b[16:], etExec)
+	}
+	n := len(w.headers) / sectHeaderSize
+	le.PutUint16(b[18:], emX86)
+	le.PutUint32(b[20:], 1)
+	le.PutUint64(b[32:], elfHeaderSize)
+	le.PutUint64(b[40:], uint64(shoff))
+	le.PutUint16(b[52:], elfHeaderSize)
+	le.PutUint16(b[54:], progHeaderSize)
+	le.PutUint16(b[56:], uint16(len(progs)))
+	le.PutUint16(b[58:], sectHeaderSize)
+	le.PutUint16(b[60:], uint16(n))
+	le.PutUint16(b[62:], uint16(n-1))
+	for i := range progs {
+		copy(b[elfHeaderSize+i*progHeaderSize:], progs[i].encode())
+	}
 }
 
 // targets returns where the wrappers point to after loading at address 0.
