@@ -164,7 +164,11 @@ func groupName(g *Group) string {
 			texts = append(texts, v.Text)
 		}
 	}
-	if name := knownName(texts); name != "" || len(texts) != 1 {
+	if len(texts) == 0 {
+		return ""
+	}
+	// One letter alone says too little: U of BRA is not the U of CCTL's caches.
+	if name := knownName(texts); len(texts) > 1 || name != "" && len(texts[0]) > 1 {
 		return name
 	}
 	name := leadingName(strings.ToLower(texts[0]))
