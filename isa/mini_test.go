@@ -117,6 +117,27 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
+// TestEncodeNaN: only the bits that a NaN needs are set, and those of a NaN stay.
+func TestEncodeNaN(t *testing.T) {
+	tab := miniTable(t)
+	for _, c := range []struct {
+		text       string
+		like, want uint64 // the high half of Lo
+	}{
+		{"FADD R1, R2, -QNAN", 0, 0xffc00000},
+		{"FADD R1, R2, +SNAN", 0, 0x7f800001},
+		{"FADD R1, R2, +QNAN", 0x3dcccccd, 0x7fc00000},
+		{"FADD R3, R2, -QNAN", 0xfff00000, 0xfff00000},
+		{"FADD R3, R2, +INF", 0xfff00000, 0x7f800000},
+	} {
+		like := Word{Lo: 0x02017421 | c.like<<32, Hi: 0x000fe20000000000}
+		w, err := tab.Encode(c.text, 0, &like)
+		if err != nil || w.Lo>>32 != c.want {
+			t.Errorf("%s like %#x: got %#x, %v, want %#x", c.text, c.like, w.Lo>>32, err, c.want)
+		}
+	}
+}
+
 // TestEncodeLoose has texts as people write them.
 func TestEncodeLoose(t *testing.T) {
 	tab := miniTable(t)

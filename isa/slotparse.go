@@ -201,26 +201,24 @@ func (f floatFormat) blank(x uint64, s string, pos int) (uint64, int) {
 	return x, pos + 1
 }
 
-// special reads INF, QNAN or SNAN. A NaN keeps the bits of base where they print the
-// same.
+// special reads INF, QNAN or SNAN. Many bits print as a NaN: its fraction is that of
+// base where base is a NaN too, or a preference of the table, whose exponent is 0. Else
+// only the bit is set that must be.
 func (f floatFormat) special(s string, sign, base uint64) (uint64, bool) {
-	inf := sign | (1<<f.expBits-1)<<f.fracBits
+	ones := uint64(1)<<f.expBits - 1
+	inf := sign | ones<<f.fracBits
 	quiet := uint64(1) << (f.fracBits - 1)
 	frac := base & (1<<f.fracBits - 1)
-	same := base&^(1<<f.fracBits-1) == inf && frac != 0
+	if exp := base >> f.fracBits & ones; exp != 0 && exp != ones {
+		frac = 0
+	}
 	switch {
 	case strings.HasPrefix(s, "INF"):
 		return inf, true
 	case strings.HasPrefix(s, "QNAN"):
-		if same && frac&quiet != 0 {
-			return base, true
-		}
-		return inf | (1<<f.fracBits - 1), true
+		return inf | quiet | frac, true
 	case strings.HasPrefix(s, "SNAN"):
-		if same && frac&quiet == 0 {
-			return base, true
-		}
-		return inf | 1, true
+		return inf | max(frac&^quiet, 1), true
 	}
 	return 0, false
 }
