@@ -24,7 +24,8 @@ type Variant struct {
 	// those of higher rank first.
 	Rank uint8
 	// Ignored has the bits that change neither text nor legality (control bits and
-	// guard aside); Default holds the values that ptxas emits there.
+	// guard aside). Default holds the values that ptxas emits there, and in other bits
+	// that a text leaves open those to prefer.
 	Ignored, Default Word
 }
 
@@ -106,8 +107,8 @@ type Slot struct {
 // A Kind is a way of printing a field.
 type Kind uint8
 
-// The kinds of slot. Reg to UPred print a special name when the field (before Xor,
-// Shift and Add) is all ones.
+// The kinds of slot. Reg to UPred print a special name when the value, after Xor and
+// before Shift and Add, is all ones.
 const (
 	KindNone  Kind = iota
 	KindReg        // R0 … RZ
