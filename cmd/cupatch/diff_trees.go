@@ -15,7 +15,7 @@ import (
 // by their names in it.
 type diffTree struct {
 	arg, path, selector string
-	single              bool
+	plain               bool // one file that is no folder
 	names               []string
 	paths               map[string]string
 }
@@ -25,12 +25,12 @@ func (r *diffRun) tree(arg string, opt *elfx.Options) (*diffTree, error) {
 	t := &diffTree{arg: arg, paths: map[string]string{}}
 	t.path, t.selector = elfx.CutSelector(arg)
 	if t.path == "-" {
-		t.single = true
+		t.plain = true
 		return t, nil
 	}
 	st, err := os.Stat(t.path)
 	if err == nil && !st.IsDir() && !isZip(t.path) {
-		t.single = true
+		t.plain = true
 		return t, nil
 	}
 	if err != nil && !strings.Contains(t.path, elfx.MemberSeparator) {
@@ -47,7 +47,6 @@ func (r *diffRun) tree(arg string, opt *elfx.Options) (*diffTree, error) {
 		t.names, t.paths[rel] = append(t.names, rel), name
 		return nil
 	})
-	t.single = len(t.names) == 1
 	if err == nil && len(t.names) == 0 {
 		err = fmt.Errorf("%s: %w", t.path, elfx.ErrNoCode)
 	}
@@ -77,11 +76,11 @@ func (r *diffRun) trees(a, b string, opt *elfx.Options) error {
 	if err != nil {
 		return err
 	}
-	if x.single != y.single {
-		return r.usagef("%s is one file and %s several", pick(x.single, a, b), pick(x.single, b, a))
-	}
-	if x.single {
+	if x.single() && y.single() {
 		return r.pair(x.only(), y.only(), opt)
+	}
+	if x.plain || y.plain {
+		return r.usagef("%s is one file and %s several", pick(x.plain, a, b), pick(x.plain, b, a))
 	}
 	if r.html != "" {
 		return r.usagef("--html is for two files")
@@ -133,6 +132,9 @@ func (r *diffRun) alone(rel, tree string) {
 		r.status = worse(r.status, 1)
 	}
 }
+
+// single reports whether t is one file, by itself or in a folder.
+func (t *diffTree) single() bool { return t.plain || len(t.names) == 1 }
 
 // only returns the argument that opens the one file of t.
 func (t *diffTree) only() string {

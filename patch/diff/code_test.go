@@ -205,7 +205,9 @@ func TestPairsStayTogether(t *testing.T) {
 // TestAlignment inserts, deletes and moves instructions.
 func TestAlignment(t *testing.T) {
 	table := mini(t)
-	line := func(i int) string { return fmt.Sprintf("FFMA R%d, R%d, R%d, R%d\n", i%200, (i+7)%200, (i*3)%200, (i*5)%200) }
+	line := func(i int) string {
+		return fmt.Sprintf("FFMA R%d, R%d, R%d, R%d\n", i%200, (i+7)%200, (i*3)%200, (i*5)%200)
+	}
 	var list []string
 	for i := range 100 {
 		list = append(list, line(i))

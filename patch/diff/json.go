@@ -5,11 +5,12 @@ import (
 	"io"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch"
 )
 
-// JSONSchema names the form of the JSON; docs/diff.schema.json describes it. The number
+// JSONFormat names the form of the JSON; docs/diff.schema.json describes it. The number
 // changes when a reader of the old form would be misled.
-const JSONSchema = "cupatch-diff-1"
+const JSONFormat = "cupatch-diff-1"
 
 type jsonKernel struct {
 	Arch         string           `json:"arch"`
@@ -44,10 +45,10 @@ type jsonOp struct {
 }
 
 type jsonInst struct {
-	PC      uint64 `json:"pc"`
-	Word    string `json:"word"` // 0xLO, 0xHI
-	Control string `json:"control"`
-	Text    string `json:"text"`
+	PC      uint64           `json:"pc"`
+	Word    patch.ReportWord `json:"word"`
+	Control string           `json:"control"`
+	Text    string           `json:"text"`
 }
 
 type jsonField struct {
@@ -111,7 +112,7 @@ func (k Kinds) nonNil() []string { return append([]string{}, k.List()...) }
 
 func (c *Code) json(i int) *jsonInst {
 	w := c.Word(i)
-	return &jsonInst{PC: c.PC(i), Word: w.String(), Control: isa.ControlOf(w).String(), Text: c.Text(i)}
+	return &jsonInst{PC: c.PC(i), Word: patch.ReportWord(w), Control: isa.ControlOf(w).String(), Text: c.Text(i)}
 }
 
 // A JSONWriter writes a result as JSON while the comparison runs: its Kernel method is
@@ -143,7 +144,7 @@ func (j *JSONWriter) Kernel(k *KernelDiff) error {
 	return err
 }
 
-func (j *JSONWriter) head() string { return `{"schema":"` + JSONSchema + `","kernels":[` + "\n" }
+func (j *JSONWriter) head() string { return `{"format":"` + JSONFormat + `","kernels":[` + "\n" }
 
 // End writes the rest.
 func (j *JSONWriter) End(r *Result) error {

@@ -150,7 +150,9 @@ func (r *Result) Err() error {
 func (r *Result) Verdict() string {
 	k := r.Kinds
 	switch {
-	case r.Compared == 0 && !r.SameBytes:
+	case r.Compared == 0 && r.SameBytes:
+		return "the files are identical, and hold no kernel that was compared"
+	case r.Compared == 0:
 		return "nothing was compared"
 	case r.SameBytes:
 		return "the files are identical"

@@ -1,0 +1,1 @@
+from sass import pytest_addoption, sass_listing, sass_same  # noqa: F401
