@@ -66,6 +66,13 @@ func (c *Code) decode(w isa.Word) isa.Inst {
 	return c.Table.Decode(w)
 }
 
+// understand is decode without regard to the control code, which can make a word one
+// that the hardware refuses.
+func (c *Code) understand(w isa.Word) isa.Inst { return c.decode(neutral(w)) }
+
+// neutral returns w with the control code that a line without one means.
+func neutral(w isa.Word) isa.Word { return isa.DefaultControl.Set(w) }
+
 // TableFor returns the instruction table of a cubin, nil where there is none: words
 // then compare by their bits.
 func TableFor(c *elfx.Cubin) *isa.Table {
@@ -125,7 +132,9 @@ func (b *codeBuilder) scan() {
 		in := b.decode(w)
 		if in.Status != isa.StatusKnown {
 			b.Unknown++
-			continue
+			if in = b.understand(w); in.Status != isa.StatusKnown {
+				continue
+			}
 		}
 		v := b.info(in.Variant)
 		b.infos[i] = v

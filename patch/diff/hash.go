@@ -101,13 +101,13 @@ type renamer struct {
 // rename returns w with its registers replaced by their numbers. A number that does not
 // fit the field, which cannot be for a file of its size, leaves the register alone.
 func (r *renamer) rename(c *Code, w isa.Word) isa.Word {
-	in := c.decode(w)
+	in := c.understand(w)
 	if in.Status != isa.StatusKnown {
 		return w
 	}
 	out := w
-	infoOf(in.Variant).registers(w, func(s regSlot) {
-		n, special := s.number(w)
+	infoOf(in.Variant).registers(in.Word, func(s regSlot) {
+		n, special := s.number(in.Word)
 		if special {
 			return
 		}

@@ -145,7 +145,7 @@ func (d *CodeDiff) inPlace() bool {
 func renamed(a, b *Code) bool {
 	r := renaming{table: a.Table}
 	for i := range a.norm {
-		x, y := a.decode(a.norm[i]), b.decode(b.norm[i])
+		x, y := a.understand(a.norm[i]), b.understand(b.norm[i])
 		if x.Status == isa.StatusKnown && y.Status == isa.StatusKnown && !r.add(x, y) {
 			return false
 		}
@@ -276,7 +276,7 @@ func (d *CodeDiff) countModifiers(o Op, mods map[ModifierChange]int) {
 
 // mnemonic returns the bare name of instruction i, .word for an unknown word.
 func (c *Code) mnemonic(i int) string {
-	in := c.decode(c.norm[i])
+	in := c.understand(c.norm[i])
 	if in.Status != isa.StatusKnown {
 		return ".word"
 	}

@@ -58,7 +58,7 @@ func compareWords(a, b *Code, i, j int, list bool) (Kinds, []FieldChange) {
 		c.control(isa.ControlOf(p), isa.ControlOf(q))
 	}
 	// The control bits also decide whether a reuse flag prints.
-	q = q.AndNot(controlMask).Or(p.And(controlMask))
+	p, q = neutral(p), neutral(q)
 	if p == q {
 		return c.kinds, c.fields
 	}
