@@ -216,6 +216,10 @@ func TestHostileHeaders(t *testing.T) {
 		{"sum overflow", "absurd", mutate(t, file, name, func(h []byte) { le.PutUint64(h[24:], 64); le.PutUint64(h[32:], 1<<64-1) })},
 		{"text over the header", "overlaps the ELF header", mutate(t, file, name, func(h []byte) { le.PutUint64(h[24:], 0) })},
 		{"overlapping sections", "overlaps section", mutate(t, file, name, func(h []byte) { le.PutUint64(h[24:], le.Uint64(h[24:])-0x200) })},
+		{"Mercury flag on text", "overlaps the ELF header", mutate(t, file, name, func(h []byte) {
+			le.PutUint64(h[8:], le.Uint64(h[8:])|shfMercury)
+			le.PutUint64(h[24:], 0)
+		})},
 		{"compressed text", "compressed", mutate(t, file, name, func(h []byte) { le.PutUint64(h[8:], le.Uint64(h[8:])|shfCompressed) })},
 		{"symbols of odd size", "in entries of", mutate(t, file, ".symtab", func(h []byte) { le.PutUint64(h[56:], 23) })},
 		{"symbols without names", "string table is section", mutate(t, file, ".symtab", func(h []byte) { le.PutUint32(h[40:], 9999) })},

@@ -224,7 +224,7 @@ func sectionLabel(i int) string { return "section " + itoa(i) }
 func checkOverlap(secs []Section, headerEnd int64) error {
 	order := make([]int, 0, len(secs))
 	for i := range secs {
-		if secs[i].HasData() && secs[i].Flags&shfMercury == 0 {
+		if secs[i].HasData() && (secs[i].Flags&shfMercury == 0 || isText(&secs[i])) {
 			order = append(order, i)
 		}
 	}
