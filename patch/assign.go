@@ -48,7 +48,7 @@ func (c *compiled) checkSettable(i int, ch *change) error {
 	if r.itemOf(strings.SplitN(ch.field, ".", 2)[0]) >= 0 {
 		return r.errAt(&r.set, ch.pos, "%s: a label goes before the list of changes: x: field=value", ch.field)
 	}
-	return r.errAt(&r.set, ch.pos, "no %s on %s has a field %s", c.items[i].opcode, c.table.Arch(), ch.field).
+	return r.errAt(&r.set, ch.pos, "no %s on %s has a field %s", c.items[i].opcode, c.arch, ch.field).
 		hint("fields: %s", strings.Join(scope.all(), " "))
 }
 
@@ -214,20 +214,20 @@ func (c *compiled) compileGroup(scope *nameScope, ch *change) (func(*editing) er
 		want = ""
 	}
 	if want != "" && !scope.has(ch.field, want) {
-		return nil, r.errAt(&r.set, ch.valuePos, "no %s on %s has %s=%s; %s: %s", c.items[c.itemOfChange(ch)].opcode, c.table.Arch(),
+		return nil, r.errAt(&r.set, ch.valuePos, "no %s on %s has %s=%s; %s: %s", c.items[c.itemOfChange(ch)].opcode, c.arch,
 			ch.field, want, ch.field, strings.Join(scope.values(ch.field), " "))
 	}
 	return func(ed *editing) error {
 		g := ed.group(ch.field)
 		if g == nil {
-			return ed.errorf(ch.pos, "%s on %s has no field %s", ed.name(), c.table.Arch(), ch.field)
+			return ed.errorf(ch.pos, "%s on %s has no field %s", ed.name(), c.arch, ch.field)
 		}
 		raw := g.Default
 		if want != "" {
 			raw = rawValue(g, want)
 		}
 		if raw < 0 {
-			return ed.errorf(ch.valuePos, "%s on %s has no %s=%s; %s: %s", ed.name(), c.table.Arch(), ch.field, ch.value, g.Name, legalTexts(g))
+			return ed.errorf(ch.valuePos, "%s on %s has no %s=%s; %s: %s", ed.name(), c.arch, ch.field, ch.value, g.Name, legalTexts(g))
 		}
 		return ed.set(g.Field, uint64(raw), ch.pos)
 	}, nil

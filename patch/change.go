@@ -125,7 +125,7 @@ func (c *compiled) compileAtoms(i int, ch *change) (func(*editing) error, error)
 		if c.items[i].any {
 			name = "no instruction"
 		}
-		return nil, first.of(name, c.table, c.items[i].any)
+		return nil, first.of(name, c.arch, c.items[i].any)
 	}
 	unset := ch.kind == changeUnset
 	return func(ed *editing) error {
@@ -137,7 +137,7 @@ func (c *compiled) compileAtoms(i int, ch *change) (func(*editing) error, error)
 		if !ok {
 			var err *RuleError
 			if gvs, err = c.resolveAtoms(ch, c.table.Groups(v)); err != nil {
-				err = err.of(ed.name(), c.table, false)
+				err = err.of(ed.name(), c.arch, false)
 				err.Msg += ed.where()
 				return err
 			}
@@ -162,16 +162,16 @@ func (c *compiled) compileAtoms(i int, ch *change) (func(*editing) error, error)
 }
 
 // of completes an error about a missing value with the name of the instruction.
-func (e *RuleError) of(name string, t *isa.Table, any bool) *RuleError {
+func (e *RuleError) of(name, arch string, any bool) *RuleError {
 	out := *e
 	verb := " has "
 	if !strings.HasPrefix(e.Msg, "no ") {
 		verb = ": "
 	}
 	if any && verb == " has " {
-		out.Msg = name + " on " + t.Arch().String() + " has " + strings.TrimPrefix(e.Msg, "no ")
+		out.Msg = name + " on " + arch + " has " + strings.TrimPrefix(e.Msg, "no ")
 	} else {
-		out.Msg = name + " on " + t.Arch().String() + verb + e.Msg
+		out.Msg = name + " on " + arch + verb + e.Msg
 	}
 	if e.Help != "" && verb == " has " {
 		out.Msg += "; " + e.Help

@@ -48,6 +48,7 @@ func (c *Code) info() map[uint64][]string {
 type codeState struct {
 	*Code
 	table   *isa.Table
+	arch    string
 	buf     []byte // Data until the first change, then a copy
 	n       int    // instructions
 	dirty   bool   // buf is a copy

@@ -12,6 +12,7 @@ import (
 type compiled struct {
 	rule  *Rule
 	table *isa.Table
+	arch  string
 	names *names
 	items []compiledItem
 	cond  *compiledExpr // nil: always
@@ -35,10 +36,10 @@ type compiledItem struct {
 
 // compileRule checks a rule against an architecture's table and makes it ready. Errors
 // are of type *RuleError.
-func compileRule(r *Rule, t *isa.Table) (*compiled, error) {
-	c := &compiled{rule: r, table: t, run: r.runItem(), names: &names{table: t}}
+func compileRule(r *Rule, t *isa.Table, arch string) (*compiled, error) {
+	c := &compiled{rule: r, table: t, arch: arch, run: r.runItem(), names: &names{table: t, arch: arch}}
 	for _, it := range r.items {
-		ci, err := compileItem(r, it, t)
+		ci, err := c.compileItem(it)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +64,8 @@ func compileRule(r *Rule, t *isa.Table) (*compiled, error) {
 	return c, nil
 }
 
-func compileItem(r *Rule, it item, t *isa.Table) (compiledItem, error) {
+func (c *compiled) compileItem(it item) (compiledItem, error) {
+	r, t := c.rule, c.table
 	ci := compiledItem{item: it}
 	if it.gap {
 		return ci, nil
@@ -83,18 +85,19 @@ func compileItem(r *Rule, it item, t *isa.Table) (compiledItem, error) {
 		}
 	}
 	if len(ci.variants) == 0 && !ci.any {
-		e := r.errAt(&r.match, it.pos, "%s has no instruction %s", t.Arch(), it.opcode)
+		e := r.errAt(&r.match, it.pos, "%s has no instruction %s", c.arch, it.opcode)
 		if near := nearest.Name(it.opcode, all); near != "" {
 			e.Help = "did you mean " + near + "?"
 		}
 		e.unknownOpcode = true
 		return ci, e
 	}
-	return ci, checkAtoms(r, &ci, t)
+	return ci, c.checkAtoms(&ci)
 }
 
 // checkAtoms sees that some variant can print each modifier of a pattern.
-func checkAtoms(r *Rule, ci *compiledItem, t *isa.Table) error {
+func (c *compiled) checkAtoms(ci *compiledItem) error {
+	r, t := c.rule, c.table
 	if len(ci.atoms) == 0 {
 		return nil
 	}
@@ -103,7 +106,7 @@ func checkAtoms(r *Rule, ci *compiledItem, t *isa.Table) error {
 		if slices.ContainsFunc(words, func(w string) bool { return globMatch(a.text, w) }) {
 			continue
 		}
-		e := r.errAt(&r.match, a.pos, "%s on %s has no modifier %s", ci.opcode, t.Arch(), a.text)
+		e := r.errAt(&r.match, a.pos, "%s on %s has no modifier %s", ci.opcode, c.arch, a.text)
 		if near := nearest.Name(a.text, words); near != "" {
 			e.Help = "did you mean " + near + "?"
 		} else if g := valueHelp(newScope(t, ci.variants), a.text); g != "" {

@@ -34,12 +34,24 @@ func plainRegister(t *isa.Table, v *isa.Variant, name string) (registerField, bo
 		}
 		file := map[isa.Kind]string{isa.KindReg: "R", isa.KindUReg: "UR"}[o.Kind]
 		lo, hi, _ := operandText(strings.NewReplacer("{R}", "R0", "{UR}", "UR0").Replace(o.Text)).register()
-		if file == "" || hi-lo != len(file)+1 || !plainSlot(v, o.Fields[0]) || o.Fields[0].Width() > 8 {
+		if file == "" || hi-lo != len(file)+1 || !plainSlot(v, o.Fields[0]) || o.Fields[0].Width() > 8 ||
+			!testBits(v).And(o.Fields[0].Mask()).IsZero() {
 			return registerField{}, false
 		}
 		return registerField{o.Fields[0], registerNames[file]}, true
 	}
 	return registerField{}, false
+}
+
+// testBits returns the bits that decide which alternatives of v print.
+func testBits(v *isa.Variant) isa.Word {
+	var m isa.Word
+	for i := range v.Template {
+		for _, t := range v.Template[i].Tests {
+			m = m.Or(t.Field.Mask())
+		}
+	}
+	return m
 }
 
 // plainSlot reports whether every slot of v that reads a field prints the value as it

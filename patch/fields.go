@@ -246,7 +246,7 @@ func (c *exprCompiler) unknownName(f *fieldRef, scope *nameScope, pos int) error
 	if f.item >= 0 && f.delta == 0 {
 		who = c.rule.items[f.item].opcode
 	}
-	arch := c.names.table.Arch()
+	arch := c.names.arch
 	if strings.ToUpper(f.name) == f.name {
 		if g := scope.groupWith(f.name); g != "" {
 			return c.errorf(pos, "no %s on %s has a field %s", who, arch, f.name).
@@ -374,7 +374,7 @@ func (f *fieldRef) textFunc() func(*evalCtx) (string, bool) {
 	case fieldKernel:
 		return func(ctx *evalCtx) (string, bool) { return ctx.code.Name, true }
 	case fieldArch:
-		return func(ctx *evalCtx) (string, bool) { return ctx.code.table.Arch().String(), true }
+		return func(ctx *evalCtx) (string, bool) { return ctx.code.arch, true }
 	case fieldEntry:
 		return func(ctx *evalCtx) (string, bool) { return ctx.code.Entry, true }
 	case fieldFile:

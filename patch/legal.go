@@ -83,7 +83,7 @@ func (ed *editing) check() error {
 		}
 	}
 	if diff.AndNot(codeMask.Or(guardMask)).IsZero() {
-		return nil
+		return ed.checkStillKnown()
 	}
 	for _, f := range []func(diff isa.Word) error{ed.checkClass, ed.checkValues, ed.checkFootprint} {
 		if err := f(diff); err != nil {
@@ -91,6 +91,15 @@ func (ed *editing) check() error {
 		}
 	}
 	return nil
+}
+
+// checkStillKnown refuses a control code that the instruction cannot have: a branch,
+// for one, sets no scoreboard.
+func (ed *editing) checkStillKnown() error {
+	if ed.old.in.Status == ed.inst().Status {
+		return nil
+	}
+	return ed.refuse(RefuseSchedule, ed.posOf(codeMask), "this instruction cannot have the control code %s", isa.ControlOf(ed.word))
 }
 
 // checkSchedule sees that bits 105–109 and 122–124 hold a combination that exists.

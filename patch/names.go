@@ -17,6 +17,7 @@ type nameScope struct {
 // names finds the scope of each item of a rule.
 type names struct {
 	table *isa.Table
+	arch  string
 	items []compiledItem
 	cache []*nameScope
 }

@@ -17,6 +17,9 @@ type Options struct {
 	SkipRefused bool // leave out what is refused, count it, and go on
 	// Kernel selects kernels; nil takes all.
 	Kernel func(*elfx.Kernel) bool
+	// Arch is the cubin's architecture for conditions and for rules that are meant for
+	// some; "" is the table's.
+	Arch string
 	// File and Entry are what conditions and edits call the cubin's place.
 	File, Entry string
 	// FileOffset maps an offset in the cubin to one in the file, -1 for none; nil:
@@ -105,13 +108,16 @@ func (p *Planner) Rules() []*Rule {
 // NewPlanner makes rules ready for an architecture. Rules whose Arch names others are
 // left out. An error is a *RuleError.
 func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
+	if opts.Arch == "" {
+		opts.Arch = t.Arch().String()
+	}
 	p := &Planner{table: t, opts: opts}
 	p.scratch.New = func() any { return newScratch(p.rules) }
 	for _, r := range rules {
-		if !r.appliesTo(t.Arch()) {
+		if !r.appliesTo(opts.Arch) {
 			continue
 		}
-		c, err := compileRule(r, t)
+		c, err := compileRule(r, t, opts.Arch)
 		if err != nil {
 			var re *RuleError
 			if opts.LaxOpcodes && errors.As(err, &re) && re.unknownOpcode {
@@ -127,13 +133,10 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 }
 
 // appliesTo reports whether the rule is meant for an architecture.
-func (r *Rule) appliesTo(a isa.Arch) bool {
-	if len(r.Arch) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(r.Arch, func(s string) bool {
+func (r *Rule) appliesTo(arch string) bool {
+	return len(r.Arch) == 0 || slices.ContainsFunc(r.Arch, func(s string) bool {
 		b, err := isa.ParseArch(s)
-		return err == nil && b == a
+		return err == nil && b.String() == arch
 	})
 }
 
@@ -149,7 +152,7 @@ type KernelPlan struct {
 
 // Kernel plans one kernel.
 func (p *Planner) Kernel(c *Code) (*KernelPlan, error) {
-	cs := newCodeState(c, p.table)
+	cs := p.newCodeState(c)
 	k := &KernelPlan{code: cs}
 	k.Summary.Kernels, k.Summary.Seen = 1, cs.n
 	ps := &pass{planner: p, code: cs, plan: k}
@@ -164,11 +167,17 @@ func (p *Planner) Kernel(c *Code) (*KernelPlan, error) {
 	return k, nil
 }
 
+func (p *Planner) newCodeState(c *Code) *codeState {
+	cs := newCodeState(c, p.table)
+	cs.arch = p.opts.Arch
+	return cs
+}
+
 // findRelative plans the output again and marks the rules that change it further.
 func (p *Planner) findRelative(k *KernelPlan) {
 	again := *k.code.Code
 	again.Data = k.code.buf
-	cs := newCodeState(&again, p.table)
+	cs := p.newCodeState(&again)
 	ps := &pass{planner: p, code: cs, plan: &KernelPlan{code: cs}}
 	err := ps.run()
 	for i := range k.Summary.Rules {
@@ -251,6 +260,9 @@ type CubinPlan struct {
 
 // Plan plans all kernels of a cubin.
 func Plan(c *elfx.Cubin, t *isa.Table, rules []*Rule, opts Options) ([]Edit, Summary, []Warning, error) {
+	if opts.Arch == "" {
+		opts.Arch = c.Arch
+	}
 	p, err := NewPlanner(rules, t, opts)
 	if err != nil {
 		return nil, Summary{}, nil, err

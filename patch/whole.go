@@ -125,7 +125,7 @@ func encodeOver(t *isa.Table, text string, pc uint64, old isa.Word) (isa.Word, e
 func (c *compiled) compileNOP(ch *change) (func(*editing) error, error) {
 	nop, err := c.table.Encode("NOP", 0, nil)
 	if err != nil {
-		return nil, c.rule.errAt(&c.rule.set, ch.pos, "%s has no NOP: %v", c.table.Arch(), err)
+		return nil, c.rule.errAt(&c.rule.set, ch.pos, "%s has no NOP: %v", c.arch, err)
 	}
 	return func(ed *editing) error {
 		ed.whole = true

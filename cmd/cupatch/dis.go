@@ -176,7 +176,7 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.ID(), err)
 	}
-	opts := patch.Options{File: f.Name, LaxOpcodes: true}
+	opts := patch.Options{File: f.Name, Arch: c.Arch, LaxOpcodes: true}
 	if !bare {
 		opts.Entry = strconv.Itoa(e.Number)
 	}

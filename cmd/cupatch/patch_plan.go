@@ -145,7 +145,7 @@ func (r *patchRun) planner(c *elfx.Cubin) (*patch.Planner, error) {
 	}
 	p := &planning{}
 	p.planner, p.err = patch.NewPlanner(r.rules, table, patch.Options{
-		Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, LaxOpcodes: true,
+		Arch: c.Arch, Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, LaxOpcodes: true,
 	})
 	if p.err != nil {
 		return nil, p.err
