@@ -224,7 +224,7 @@ func sectionLabel(i int) string { return "section " + itoa(i) }
 func checkOverlap(secs []Section, headerEnd int64) error {
 	order := make([]int, 0, len(secs))
 	for i := range secs {
-		if secs[i].HasData() && (secs[i].Flags&shfMercury == 0 || isText(&secs[i])) {
+		if s := &secs[i]; s.HasData() && (s.Flags&shfMercury == 0 || isRead(s)) {
 			order = append(order, i)
 		}
 	}
@@ -238,6 +238,15 @@ func checkOverlap(secs []Section, headerEnd int64) error {
 		end, prev = s.end(), quoteName(s.Name, i)
 	}
 	return nil
+}
+
+// isRead reports whether this package looks into a section of a cubin.
+func isRead(s *Section) bool {
+	switch s.Type {
+	case shtSymtab, shtStrtab, shtRela, shtRel, shtSymtabShndx:
+		return true
+	}
+	return isText(s) || isInfo(s)
 }
 
 func quoteName(name string, i int) string {
