@@ -57,6 +57,7 @@ type disRun struct {
 	strict  bool
 	rule    *patch.Rule // of -m, or nil
 	several bool        // more than one file may come
+	title   string      // line to print before the next kernel
 	buf     []byte
 	words   int
 	unknown int
@@ -148,8 +149,9 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		r.status = worse(r.status, 2)
 	}
 	bare := f.Kind == elfx.FileCubin
+	r.title = ""
 	if r.several && bare && !r.json {
-		r.stdout.WriteString("// file " + f.Name + "\n")
+		r.title = "// file " + f.Name + "\n"
 	}
 	for _, e := range f.Entries() {
 		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
@@ -209,6 +211,8 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 			}
 			r.matched += len(matches)
 		}
+		r.stdout.WriteString(r.title)
+		r.title = ""
 		if header {
 			fmt.Fprintf(r.stdout, "// entry %s (%s)\n", e.ID(), c.Arch)
 			header = false
