@@ -5,7 +5,7 @@ import "slices"
 // maxEdits bounds the edits that one step of the search looks for; what it found by
 // then is kept and the search goes on from there. It bounds the time to a multiple of
 // the length.
-const maxEdits = 256
+const maxEdits = 128
 
 // An aligner pairs the elements of two sequences: match[i] becomes the element of b that
 // element i of a is paired with. Pairs are in order in both.

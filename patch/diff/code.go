@@ -31,6 +31,7 @@ type Code struct {
 	pos  []int32 // by index: number of the instruction, address/16
 	// By index: the word with relocated and pc-relative fields cleared, the index that
 	// it names as target, and what else it refers to (into syms, 0 is none).
+	infos  []*variantInfo // nil for an unknown word
 	norm   []isa.Word
 	target []int32
 	sym    []uint32
@@ -106,25 +107,24 @@ type codeBuilder struct {
 	*Code
 	cubin  *elfx.Cubin
 	n      int
-	infos  []*variantInfo // nil for an unknown word
+	all    []*variantInfo // by instruction number, nil for an unknown word
 	to     map[int32]uint64
-	isGoal []bool  // a branch goes there
-	index  []int32 // by instruction number: index, -1 for padding
-	cache  [64]*variantInfo
+	isGoal []bool       // a branch goes there
+	index  []int32      // by instruction number: index, -1 for padding
+	last   *variantInfo // of the instruction before: the next is often the same
 }
 
 // info returns what is known of the variant v.
 func (b *codeBuilder) info(v *isa.Variant) *variantInfo {
-	slot := &b.cache[v.Value.Lo>>3&63]
-	if *slot == nil || (*slot).v != v {
-		*slot = infoOf(v)
+	if b.last == nil || b.last.v != v {
+		b.last = infoOf(v)
 	}
-	return *slot
+	return b.last
 }
 
 // scan decodes every word and collects where branches go.
 func (b *codeBuilder) scan() {
-	b.infos = make([]*variantInfo, b.n)
+	b.all = make([]*variantInfo, b.n)
 	b.isGoal = make([]bool, b.n)
 	b.to = map[int32]uint64{}
 	for i := range b.n {
@@ -137,7 +137,7 @@ func (b *codeBuilder) scan() {
 			}
 		}
 		v := b.info(in.Variant)
-		b.infos[i] = v
+		b.all[i] = v
 		if !v.hasRel {
 			continue
 		}
@@ -163,7 +163,7 @@ const returnReach = 64
 // returns finds the return addresses that a MOV puts into a register for a following
 // CALL: an immediate that is the address behind that CALL.
 func (b *codeBuilder) returns() {
-	for i, v := range b.infos {
+	for i, v := range b.all {
 		if v == nil || v.mnemonic != "MOV" {
 			continue
 		}
@@ -177,7 +177,7 @@ func (b *codeBuilder) returns() {
 		if to%isa.WordSize != 0 || call <= i || call > i+returnReach || call >= b.n-1 {
 			continue
 		}
-		if c := b.infos[call]; c != nil && c.mnemonic == "CALL" {
+		if c := b.all[call]; c != nil && c.mnemonic == "CALL" {
 			b.to[int32(i)] = to
 			b.goal(to)
 		}
@@ -192,6 +192,7 @@ func (b *codeBuilder) live() {
 		n--
 	}
 	b.index = make([]int32, b.n)
+	b.pos = make([]int32, 0, n)
 	dead := false
 	for i := range b.n {
 		if i >= n || dead && b.isNOP(i) && !b.isGoal[i] {
@@ -201,7 +202,7 @@ func (b *codeBuilder) live() {
 		}
 		b.index[i] = int32(len(b.pos))
 		b.pos = append(b.pos, int32(i))
-		dead = b.infos[i] != nil && b.infos[i].ends(isa.LoadWord(b.data[i*isa.WordSize:]))
+		dead = b.all[i] != nil && b.all[i].ends(isa.LoadWord(b.data[i*isa.WordSize:]))
 	}
 }
 
@@ -212,18 +213,22 @@ func (b *codeBuilder) isNOP(i int) bool {
 	if b.raw {
 		return false
 	}
-	if b.infos[i] != nil {
-		return b.infos[i].mnemonic == "NOP"
+	if b.all[i] != nil {
+		return b.all[i].mnemonic == "NOP"
 	}
 	return isa.LoadWord(b.data[i*isa.WordSize:]).Lo&0xfff == nopOpcode
 }
 
 // relocations fills norm, target and sym from the relocations of the code.
 func (b *codeBuilder) relocations() {
+	b.norm = make([]isa.Word, 0, len(b.pos))
+	b.target = make([]int32, 0, len(b.pos))
+	b.sym = make([]uint32, len(b.pos))
+	b.infos = make([]*variantInfo, 0, len(b.pos))
 	for _, i := range b.pos {
+		b.infos = append(b.infos, b.all[i])
 		b.norm = append(b.norm, isa.LoadWord(b.data[int(i)*isa.WordSize:]))
 		b.target = append(b.target, noTarget)
-		b.sym = append(b.sym, 0)
 	}
 	relocs := b.Kernel.Relocs()
 	if len(relocs) == 0 {
@@ -283,7 +288,7 @@ func (b *codeBuilder) resolve() {
 			continue
 		}
 		w := b.norm[i]
-		v := b.infos[num]
+		v := b.all[num]
 		f, _, ok := v.relative(w, 0)
 		if !ok {
 			f, ok = v.immediate(w)

@@ -354,12 +354,12 @@ func TestRandomRegisters(t *testing.T) {
 		for i := range a.Len() {
 			w := a.Word(i)
 			x := w
-			infoOf(a.decode(w).Variant).registers(w, func(s regSlot) {
+			for _, s := range infoOf(a.decode(w).Variant).registers(nil, w) {
 				if n, special := s.number(w); !special && s.file == fileR {
 					x, _ = s.slot.Field.Set(x, n+by)
 					some = true
 				}
-			})
+			}
 			x.Store(changed[int(k.Offset)+int(a.PC(i)):])
 		}
 		if !some {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -21,7 +23,7 @@ func Files(a, b *elfx.File, opt Options) (*Result, error) {
 	c := &comparer{opt: opt, r: &Result{Count: opt.Count}}
 	c.r.SameBytes = bytes.Equal(a.Data(), b.Data())
 	for side, f := range []*elfx.File{a, b} {
-		c.index[side] = newIndex(f, side, &opt)
+		c.index[side] = newIndex(f, side, c.jobs(), &opt)
 		c.side(f, c.index[side], []*Side{&c.r.A, &c.r.B}[side])
 	}
 	pairs, onlyA, onlyB := pairKernels(c.index[0].kernels(), c.index[1].kernels())
@@ -92,36 +94,92 @@ func (c *comparer) only(dst *[]KernelRef, list []*kernelRec) {
 	}
 }
 
-// run compares the pairs, and the sections of the cubins that they are in.
+// run compares the pairs, several at a time, and the sections of the cubins that they
+// are in. The results come in the order of the pairs.
 func (c *comparer) run(pairs []kernelPair) error {
 	c.noted = map[[2]*entryRec]bool{}
 	partner := partners(pairs)
-	for _, p := range pairs {
-		k, err := c.kernel(p)
-		if err != nil {
-			c.r.Errors = append(c.r.Errors, err)
-			continue
+	var failed error
+	inOrder(c.jobs(), len(pairs), func(i int) *outcome {
+		k, err := c.kernel(pairs[i])
+		return &outcome{k, err}
+	}, func(i int, o *outcome) bool {
+		p := pairs[i]
+		if o.err != nil {
+			c.r.Errors = append(c.r.Errors, o.err)
+			return true
 		}
-		c.r.Compared++
-		c.r.Classes[k.Class]++
-		c.found(k.Kinds)
-		if k.Kinds != 0 {
-			c.r.Rows = append(c.r.Rows, k.row())
-		}
-		if c.opt.Visit != nil {
-			if err := c.opt.Visit(k); err != nil {
-				return err
-			}
-		} else {
-			c.r.Kernels = append(c.r.Kernels, k)
+		if failed = c.take(o.k); failed != nil {
+			return false
 		}
 		if at := [2]*entryRec{p.a.entry, p.b.entry}; partner[p.a.entry] == p.b.entry && !c.noted[at] {
 			c.noted[at] = true
 			c.sections(p.a.entry, p.b.entry)
 		}
+		return true
+	})
+	if failed == nil {
+		c.emptyCubins()
 	}
-	c.emptyCubins()
+	return failed
+}
+
+// An outcome is a pair of kernels compared, or why it could not be.
+type outcome struct {
+	k   *KernelDiff
+	err error
+}
+
+func (c *comparer) jobs() int {
+	if c.opt.Jobs > 0 {
+		return c.opt.Jobs
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// take counts the result for a pair of kernels and hands it on.
+func (c *comparer) take(k *KernelDiff) error {
+	c.r.Compared++
+	c.r.Classes[k.Class]++
+	c.found(k.Kinds)
+	if k.Kinds != 0 {
+		c.r.Rows = append(c.r.Rows, k.row())
+	}
+	if c.opt.Visit != nil {
+		return c.opt.Visit(k)
+	}
+	c.r.Kernels = append(c.r.Kernels, k)
 	return nil
+}
+
+// inOrder calls work for 0 to n-1, jobs at a time, and take with the results in order,
+// until it returns false.
+func inOrder[T any](jobs, n int, work func(int) T, take func(int, T) bool) {
+	results := make(chan chan T, jobs)
+	stop := make(chan struct{})
+	go func() {
+		defer close(results)
+		for i := range n {
+			done := make(chan T, 1)
+			select {
+			case results <- done:
+			case <-stop:
+				return
+			}
+			go func() { done <- work(i) }()
+		}
+	}()
+	i := 0
+	for done := range results {
+		if !take(i, <-done) {
+			close(stop)
+			for done := range results {
+				<-done
+			}
+			return
+		}
+		i++
+	}
 }
 
 // partners returns, for each entry of the first file, the entry of the second that most
@@ -227,11 +285,14 @@ const cacheSize = 3
 
 // A cubinCache keeps the cubins that were used last.
 type cubinCache struct {
+	mu   sync.Mutex
 	keys []*entryRec
 	vals []*loadedCubin
 }
 
 func (c *cubinCache) get(e *entryRec) (*loadedCubin, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if i := slices.Index(c.keys, e); i >= 0 {
 		v := c.vals[i]
 		c.keys = append(slices.Delete(c.keys, i, i+1), e)

@@ -95,6 +95,7 @@ func (c *Code) Hash(level HashLevel) Hash {
 // A renamer numbers the registers of each file in the order in which they first occur,
 // so that code that differs in the names of registers alone becomes the same.
 type renamer struct {
+	slots  []regSlot
 	number [numFiles]map[uint64]uint64
 }
 
@@ -106,10 +107,11 @@ func (r *renamer) rename(c *Code, w isa.Word) isa.Word {
 		return w
 	}
 	out := w
-	infoOf(in.Variant).registers(in.Word, func(s regSlot) {
+	r.slots = infoOf(in.Variant).registers(r.slots[:0], in.Word)
+	for _, s := range r.slots {
 		n, special := s.number(in.Word)
 		if special {
-			return
+			continue
 		}
 		if r.number[s.file] == nil {
 			r.number[s.file] = map[uint64]uint64{}
@@ -121,7 +123,7 @@ func (r *renamer) rename(c *Code, w isa.Word) isa.Word {
 		if x, err := s.slot.Field.Set(out, m[n]); err == nil {
 			out = x
 		}
-	})
+	}
 	return out
 }
 

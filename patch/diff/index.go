@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -70,16 +69,12 @@ type index struct {
 
 // newIndex reads every wanted entry of a file once. Entries that cannot be read are
 // there with their error.
-func newIndex(f *elfx.File, side int, opt *Options) *index {
+func newIndex(f *elfx.File, side, jobs int, opt *Options) *index {
 	x := &index{file: f}
 	for _, e := range f.Entries() {
 		if e.Kind != elfx.KindConcat && (opt.Entry == nil || opt.Entry(side, e)) {
 			x.entries = append(x.entries, &entryRec{entry: e})
 		}
-	}
-	jobs := opt.Jobs
-	if jobs <= 0 {
-		jobs = runtime.GOMAXPROCS(0)
 	}
 	var wg sync.WaitGroup
 	next := make(chan *entryRec)

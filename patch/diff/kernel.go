@@ -155,42 +155,43 @@ func renamed(a, b *Code) bool {
 
 // A renaming is a partial bijection between the registers of two kernels, by file.
 type renaming struct {
-	table         *isa.Table
-	forth, back   [numFiles]map[uint64]uint64
-	theirs, wides []regSlot
+	table        *isa.Table
+	forth, back  [numFiles]map[uint64]uint64
+	mine, theirs []regSlot
 }
 
 // add takes in the registers of a pair of instructions; false says that they do not fit
 // what is known.
 func (r *renaming) add(x, y isa.Inst) bool {
-	r.theirs = r.theirs[:0]
-	infoOf(y.Variant).registers(y.Word, func(s regSlot) { r.theirs = append(r.theirs, s) })
-	width := r.widths(x)
-	i, ok := -1, true
-	infoOf(x.Variant).registers(x.Word, func(s regSlot) {
-		i++
-		if !ok || i >= len(r.theirs) {
-			ok = false
-			return
-		}
+	mine := infoOf(x.Variant).registers(r.mine[:0], x.Word)
+	theirs := infoOf(y.Variant).registers(r.theirs[:0], y.Word)
+	r.mine, r.theirs = mine, theirs
+	if len(mine) != len(theirs) {
+		return false
+	}
+	wide := r.width(x)
+	for i, s := range mine {
 		n, none1 := s.number(x.Word)
-		m, none2 := r.theirs[i].number(y.Word)
-		if none1 || none2 || s.file != r.theirs[i].file {
-			ok = none1 == none2 && s.file == r.theirs[i].file
-			return
+		m, none2 := theirs[i].number(y.Word)
+		if none1 != none2 || s.file != theirs[i].file {
+			return false
 		}
-		ok = r.pair(s.file, n, m)
+		if none1 {
+			continue
+		}
 		count := uint64(1)
-		if s.file == fileR && !s.pair {
-			count = width(i)
-		} else if s.pair {
+		if s.pair {
 			count = 2
+		} else if s.file == fileR && (wide.all || i == 1) {
+			count = wide.n
 		}
-		for more := uint64(1); ok && more < count; more++ {
-			ok = r.pair(s.file, n+more, m+more)
+		for more := range count {
+			if !r.pair(s.file, n+more, m+more) {
+				return false
+			}
 		}
-	})
-	return ok && i+1 == len(r.theirs)
+	}
+	return true
 }
 
 // pair notes that register n of a file is m in the other kernel.
@@ -207,28 +208,27 @@ func (r *renaming) pair(f regFile, n, m uint64) bool {
 	return true
 }
 
-// widths returns how many registers the register operands of an instruction stand for,
-// where its name or its size says so: the data of loads and stores, and doubles.
-func (r *renaming) widths(in isa.Inst) func(i int) uint64 {
+// A width says for how many registers operands of the file R stand.
+type width struct {
+	n   uint64
+	all bool // all of them, else the first behind the guard
+}
+
+// width returns the width of the operands of an instruction, where its name or its size
+// says so: doubles, and the destination of loads. The data of a store come last and are
+// left to what else names them.
+func (r *renaming) width(in isa.Inst) width {
 	name := infoOf(in.Variant).mnemonic
-	one := func(int) uint64 { return 1 }
 	switch name {
 	case "DADD", "DMUL", "DFMA", "DSETP", "DMNMX":
-		return func(int) uint64 { return 2 }
+		return width{2, true}
 	}
-	if n := r.table.Width(in); n > 32 {
-		// The guard comes first; then a load's destination, while a store's data come
-		// last and are left to what else names them.
-		if strings.HasPrefix(name, "LD") {
-			return func(i int) uint64 {
-				if i == 1 {
-					return uint64(n / 32)
-				}
-				return 1
-			}
+	if strings.HasPrefix(name, "LD") {
+		if n := r.table.Width(in); n > 32 {
+			return width{uint64(n / 32), false}
 		}
 	}
-	return one
+	return width{1, false}
 }
 
 // count fills in the counts from the list of differences.
@@ -276,29 +276,42 @@ func (d *CodeDiff) countModifiers(o Op, mods map[ModifierChange]int) {
 
 // mnemonic returns the bare name of instruction i, .word for an unknown word.
 func (c *Code) mnemonic(i int) string {
-	in := c.understand(c.norm[i])
-	if in.Status != isa.StatusKnown {
-		return ".word"
+	if v := c.infos[i]; v != nil {
+		return v.mnemonic
 	}
-	info := infoOf(in.Variant)
-	return info.mnemonic
+	return ".word"
 }
 
 // opcodeDeltas returns the opcodes that a and b have in different numbers, the largest
 // difference first.
 func opcodeDeltas(a, b *Code) []OpcodeDelta {
+	type count struct{ a, b int }
+	byInfo := map[*variantInfo]*count{}
+	for side, c := range []*Code{a, b} {
+		for _, v := range c.infos {
+			n := byInfo[v]
+			if n == nil {
+				n = &count{}
+				byInfo[v] = n
+			}
+			if side == 0 {
+				n.a++
+			} else {
+				n.b++
+			}
+		}
+	}
 	counts := map[string]*OpcodeDelta{}
-	at := func(name string) *OpcodeDelta {
+	for v, n := range byInfo {
+		name := ".word"
+		if v != nil {
+			name = v.mnemonic
+		}
 		if counts[name] == nil {
 			counts[name] = &OpcodeDelta{Opcode: name}
 		}
-		return counts[name]
-	}
-	for i := range a.norm {
-		at(a.mnemonic(i)).A++
-	}
-	for i := range b.norm {
-		at(b.mnemonic(i)).B++
+		counts[name].A += n.a
+		counts[name].B += n.b
 	}
 	var out []OpcodeDelta
 	for _, d := range counts {

@@ -1,12 +1,14 @@
 package diff
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch"
 )
 
 // A Printer writes results as text. The zero value writes what [Result.String] does.
@@ -238,9 +240,20 @@ func hunks(lines []line, context int) [][2]int {
 }
 
 // Line returns instruction i as a line of a listing.
-func (c *Code) Line(i int) string {
-	w := c.Word(i)
-	return fmt.Sprintf("/*%04x*/ %s %s ;", c.PC(i), isa.ControlOf(w), c.Text(i))
+func (c *Code) Line(i int) string { return string(c.appendLine(nil, i)) }
+
+func (c *Code) appendLine(dst []byte, i int) []byte {
+	w, pc := c.Word(i), c.PC(i)
+	if c.Table == nil {
+		return fmt.Appendf(dst, "/*%04x*/ %s .word %s ;", pc, isa.ControlOf(w), w)
+	}
+	n := len(dst)
+	dst = patch.ListingStyle{}.AppendLine(dst, c.Table, w, pc)
+	// Without what the listing says behind the instruction.
+	if at := bytes.LastIndex(dst[n:], []byte(" ;")); at >= 0 {
+		dst = dst[:n+at+2]
+	}
+	return dst
 }
 
 // appendUnified appends the differences in the form of diff -u.
@@ -252,7 +265,7 @@ func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
 		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
 		for n := h[0]; n < h[1]; {
 			if lines[n].op == nil {
-				dst = append(dst, " "+k.A.Line(int(lines[n].a))+"\n"...)
+				dst = append(k.A.appendLine(append(dst, ' '), int(lines[n].a)), '\n')
 				n++
 				continue
 			}
@@ -288,6 +301,10 @@ func place(lines []line) string {
 func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line) []byte {
 	for _, l := range lines {
 		if l.a < 0 {
+			continue
+		}
+		if p.Paint == nil && l.op.Kind != OpMove {
+			dst = append(k.A.appendLine(append(dst, '-'), int(l.a)), '\n')
 			continue
 		}
 		s := k.A.Line(int(l.a))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -14,6 +15,14 @@ type variantInfo struct {
 	mnemonic string
 	hasRel   bool // some alternative prints a target
 	uncond   bool // control does not pass it when its guard is PT
+	// pieces are those that print registers, in order.
+	pieces []regPiece
+}
+
+// A regPiece is a piece that prints registers in some of its alternatives.
+type regPiece struct {
+	piece *isa.Piece
+	alts  [][]regSlot // by alternative
 }
 
 // A regSlot is a register that an instruction prints.
@@ -40,8 +49,22 @@ var fileNames = [numFiles]string{"R", "UR", "P", "UP", "B"}
 
 var variantInfos sync.Map // *isa.Variant → *variantInfo
 
+// recentInfos has, by a hash of opcode and constant bits, the variant that was asked for
+// last: variantInfos without its cost.
+var recentInfos [4096]atomic.Pointer[variantInfo]
+
 // infoOf returns what is known of a variant.
 func infoOf(v *isa.Variant) *variantInfo {
+	key := (v.Value.Lo*0x9e3779b97f4a7c15 ^ v.Value.Hi*0xc2b2ae3d27d4eb4f ^ v.Mask.Hi*0x165667b19e3779f9) >> 52
+	if x := recentInfos[key].Load(); x != nil && x.v == v {
+		return x
+	}
+	x := newInfo(v)
+	recentInfos[key].Store(x)
+	return x
+}
+
+func newInfo(v *isa.Variant) *variantInfo {
 	if x, ok := variantInfos.Load(v); ok {
 		return x.(*variantInfo)
 	}
@@ -54,6 +77,7 @@ func infoOf(v *isa.Variant) *variantInfo {
 			}
 		}
 	}
+	x.findRegisters()
 	y, _ := variantInfos.LoadOrStore(v, x)
 	return y.(*variantInfo)
 }
@@ -62,13 +86,11 @@ func infoOf(v *isa.Variant) *variantInfo {
 // them conditional.
 var neverPasses = []string{"BRA", "BRX", "BRXU", "EXIT", "JMP", "JMX", "JMXU", "KILL", "RET", "RTT"}
 
-// alt returns the alternative of piece p that w prints, nil if none.
-func alt(p *isa.Piece, w isa.Word) isa.Alt {
+// alternative returns the index of the alternative of piece p that w prints, -1 for
+// none.
+func alternative(p *isa.Piece, w isa.Word) int {
 	if len(p.Tests) == 0 {
-		if len(p.Alts) == 0 {
-			return nil
-		}
-		return p.Alts[0]
+		return len(p.Alts) - 1
 	}
 	index, shift := uint64(0), uint(0)
 	for _, t := range p.Tests {
@@ -80,38 +102,25 @@ func alt(p *isa.Piece, w isa.Word) isa.Alt {
 		}
 	}
 	if index >= uint64(len(p.Table)) || int(p.Table[index]) >= len(p.Alts) {
-		return nil
+		return -1
 	}
-	return p.Alts[p.Table[index]]
+	return int(p.Table[index])
 }
 
-// slots calls fn with every slot that w prints, and the literals before and behind it,
-// which may be empty.
-func (x *variantInfo) slots(w isa.Word, fn func(s *isa.Slot, before, behind string)) {
-	before := ""
-	var pending *isa.Slot
-	pendingBefore := ""
-	flush := func(behind string) {
-		if pending != nil {
-			fn(pending, pendingBefore, behind)
-			pending = nil
-		}
-	}
+// slots calls fn with every slot that w prints.
+func (x *variantInfo) slots(w isa.Word, fn func(s *isa.Slot)) {
 	for i := range x.v.Template {
-		a := alt(&x.v.Template[i], w)
-		for j := range a {
-			e := &a[j]
-			if e.Lit != "" {
-				flush(e.Lit)
-				before = e.Lit
-				continue
+		p := &x.v.Template[i]
+		n := alternative(p, w)
+		if n < 0 {
+			continue
+		}
+		for j := range p.Alts[n] {
+			if e := &p.Alts[n][j]; e.Lit == "" {
+				fn(&e.Slot)
 			}
-			flush("")
-			pending, pendingBefore = &e.Slot, before
-			before = ""
 		}
 	}
-	flush("")
 }
 
 // relative returns the field and the target of the pc-relative operand that w prints at
@@ -120,7 +129,7 @@ func (x *variantInfo) relative(w isa.Word, pc uint64) (f isa.Field, to uint64, o
 	if !x.hasRel {
 		return nil, 0, false
 	}
-	x.slots(w, func(s *isa.Slot, _, _ string) {
+	x.slots(w, func(s *isa.Slot) {
 		if s.Kind != isa.KindRel || ok {
 			return
 		}
@@ -134,7 +143,7 @@ func (x *variantInfo) relative(w isa.Word, pc uint64) (f isa.Field, to uint64, o
 
 // immediate returns the 32-bit immediate field of a MOV.
 func (x *variantInfo) immediate(w isa.Word) (f isa.Field, ok bool) {
-	x.slots(w, func(s *isa.Slot, _, _ string) {
+	x.slots(w, func(s *isa.Slot) {
 		if (s.Kind == isa.KindHex || s.Kind == isa.KindSHex) && s.Field.Width() == 32 && s.Xor == 0 && s.Shift == 0 && s.Add == 0 {
 			f, ok = s.Field, true
 		}
@@ -148,7 +157,7 @@ func (x *variantInfo) ends(w isa.Word) bool {
 		return false
 	}
 	always := true
-	x.slots(w, func(s *isa.Slot, _, _ string) {
+	x.slots(w, func(s *isa.Slot) {
 		if s.Kind == isa.KindPred || s.Kind == isa.KindUPred {
 			always = false
 		}
@@ -156,35 +165,84 @@ func (x *variantInfo) ends(w isa.Word) bool {
 	return always
 }
 
-// registers calls fn with every register that w prints, its guard first.
-func (x *variantInfo) registers(w isa.Word, fn func(regSlot)) {
+// findRegisters fills in pieces.
+func (x *variantInfo) findRegisters() {
+	before := ""
+	for i := range x.v.Template {
+		p := &x.v.Template[i]
+		r := regPiece{piece: p}
+		some := false
+		for _, a := range p.Alts {
+			var list []regSlot
+			for j := range a {
+				if a[j].Lit != "" {
+					before = a[j].Lit
+					continue
+				}
+				if s, ok := registerSlot(&a[j].Slot, before); ok {
+					s.pair = strings.HasPrefix(x.behind(i, a, j), ".64")
+					list = append(list, s)
+					some = true
+				}
+				before = ""
+			}
+			r.alts = append(r.alts, list)
+		}
+		if some {
+			x.pieces = append(x.pieces, r)
+		}
+	}
+}
+
+// behind returns the literal that follows element j of alternative a of piece i, where
+// it is always the same.
+func (x *variantInfo) behind(i int, a isa.Alt, j int) string {
+	if j+1 < len(a) {
+		return a[j+1].Lit
+	}
+	if i+1 < len(x.v.Template) {
+		if next := &x.v.Template[i+1]; len(next.Tests) == 0 && len(next.Alts) == 1 && len(next.Alts[0]) > 0 {
+			return next.Alts[0][0].Lit
+		}
+	}
+	return ""
+}
+
+// registerSlot returns s as a register, if it is one.
+func registerSlot(s *isa.Slot, before string) (regSlot, bool) {
+	r := regSlot{slot: s}
+	switch s.Kind {
+	case isa.KindReg:
+		r.file = fileR
+	case isa.KindUReg:
+		r.file = fileUR
+	case isa.KindPred:
+		r.file = fileP
+	case isa.KindUPred:
+		r.file = fileUP
+	case isa.KindDec:
+		r.file = fileB
+		return r, strings.HasSuffix(before, " B") || strings.HasSuffix(before, ",B")
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// registers appends to dst every register that w prints, its guard first.
+func (x *variantInfo) registers(dst []regSlot, w isa.Word) []regSlot {
 	switch x.v.Guard {
 	case isa.GuardP:
-		fn(regSlot{slot: &guardSlot, file: fileP})
+		dst = append(dst, regSlot{slot: &guardSlot, file: fileP})
 	case isa.GuardUP:
-		fn(regSlot{slot: &guardSlot, file: fileUP})
+		dst = append(dst, regSlot{slot: &guardSlot, file: fileUP})
 	}
-	x.slots(w, func(s *isa.Slot, before, behind string) {
-		r := regSlot{slot: s, pair: strings.HasPrefix(behind, ".64")}
-		switch s.Kind {
-		case isa.KindReg:
-			r.file = fileR
-		case isa.KindUReg:
-			r.file = fileUR
-		case isa.KindPred:
-			r.file = fileP
-		case isa.KindUPred:
-			r.file = fileUP
-		case isa.KindDec:
-			if !strings.HasSuffix(before, " B") && !strings.HasSuffix(before, ",B") {
-				return
-			}
-			r.file = fileB
-		default:
-			return
+	for i := range x.pieces {
+		if n := alternative(x.pieces[i].piece, w); n >= 0 {
+			dst = append(dst, x.pieces[i].alts[n]...)
 		}
-		fn(r)
-	})
+	}
+	return dst
 }
 
 // guardSlot is the guard's register, whose number 7 is PT.

@@ -54,8 +54,11 @@ func compareWords(a, b *Code, i, j int, list bool) (Kinds, []FieldChange) {
 		}
 		return c.kinds, c.fields
 	}
-	if p.Xor(q).And(controlMask) != (isa.Word{}) {
-		c.control(isa.ControlOf(p), isa.ControlOf(q))
+	if !p.Xor(q).And(controlMask).IsZero() {
+		c.kinds |= Control
+		if list {
+			c.control(isa.ControlOf(p), isa.ControlOf(q))
+		}
 	}
 	// The control bits also decide whether a reuse flag prints.
 	p, q = neutral(p), neutral(q)
@@ -147,6 +150,9 @@ func (c *comparison) sameVariant() {
 	p, q := c.x.Word, c.y.Word
 	v := infoOf(c.x.Variant)
 	rest := c.registers(v, p.Xor(q))
+	if rest.IsZero() {
+		return
+	}
 	for _, g := range c.a.Table.Groups(c.x.Variant) {
 		m := g.Field.Mask()
 		if g.Operand >= 0 || rest.And(m).IsZero() {
@@ -179,24 +185,25 @@ func (c *comparison) sameVariant() {
 // between a register and none (RZ, PT) is left in d, like everything that is not the
 // same slot in both words.
 func (c *comparison) registers(v *variantInfo, d isa.Word) isa.Word {
-	var theirs []regSlot
-	v.registers(c.y.Word, func(s regSlot) { theirs = append(theirs, s) })
+	var bufs [2][16]regSlot
+	mine, theirs := v.registers(bufs[0][:0], c.x.Word), v.registers(bufs[1][:0], c.y.Word)
 	rest := d
-	i := -1
-	v.registers(c.x.Word, func(s regSlot) {
-		i++
+	for i, s := range mine {
 		m := s.slot.Field.Mask()
-		if d.And(m).IsZero() || i >= len(theirs) || theirs[i].slot != s.slot || theirs[i].pair != s.pair {
-			return
+		if rest.And(m).IsZero() || i >= len(theirs) || theirs[i].slot != s.slot || theirs[i].pair != s.pair {
+			continue
 		}
 		old, none1 := s.number(c.x.Word)
 		now, none2 := s.number(c.y.Word)
-		if none1 || none2 || old == now || rest.And(m).IsZero() {
-			return
+		if none1 || none2 || old == now {
+			continue
 		}
 		rest = rest.AndNot(m)
-		c.add(Registers, "register", fmt.Sprintf("%s%d", fileNames[s.file], old), fmt.Sprintf("%s%d", fileNames[s.file], now))
-	})
+		c.kinds |= Registers
+		if c.list {
+			c.add(Registers, "register", fmt.Sprintf("%s%d", fileNames[s.file], old), fmt.Sprintf("%s%d", fileNames[s.file], now))
+		}
+	}
 	return rest
 }
 
