@@ -56,7 +56,7 @@ type disRun struct {
 	json    bool
 	strict  bool
 	rule    *patch.Rule // of -m, or nil
-	several bool        // more than one file may come
+	only    string      // the one file that was named, "" for several
 	title   string      // line to print before the next kernel
 	buf     []byte
 	words   int
@@ -102,7 +102,9 @@ func runDis(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	r.several = len(files) > 1
+	if len(files) == 1 {
+		r.only, _ = elfx.CutSelector(files[0])
+	}
 	status, err := e.eachFile(files, opt, r.file)
 	if err != nil {
 		return err
@@ -150,7 +152,7 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	bare := f.Kind == elfx.FileCubin
 	r.title = ""
-	if r.several && bare && !r.json {
+	if f.Name != r.only && bare && !r.json {
 		r.title = "// file " + f.Name + "\n"
 	}
 	for _, e := range f.Entries() {
