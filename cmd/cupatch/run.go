@@ -15,12 +15,12 @@ import (
 const runUsage = `usage: cupatch run FILE -k KERNEL --grid X,Y,Z --block X,Y,Z --arg ARG… [OPTIONS]
 
 Launches a kernel on the GPU, prints a hash of what it left in every buffer, and how
-long it took. With --compare it does so for the same kernel of two files, on the same
-buffers, in turn, and says whether they left the same, bit by bit.
+long it took. With --compare it does so for the same kernel of several files, on the
+same buffers, in turn, and says whether they left the same, bit by bit.
 
   -k, --kernel GLOB    the kernel, by its mangled or C++ name
   -a, --arch ARCH      only cubins for ARCH; without it, the best one for the GPU
-      --compare FILE   another file with the kernel, such as a patched one
+      --compare FILE   another file with the kernel, such as a patched one; repeatable
       --grid X,Y,Z     blocks; Y and Z may be left out
       --block X,Y,Z    threads of a block
       --shared BYTES   dynamic shared memory
@@ -146,7 +146,7 @@ func runRun(e *env, args []string) error {
 	fs := e.flags()
 	r.narrowing.flags(fs)
 	r.launching.flags(fs)
-	other := fs.String("compare", "", "")
+	others := fs.StringArray("compare", nil, "")
 	dryRun := fs.BoolP("dry-run", "n", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
 	files, err := e.parse(fs, args)
@@ -156,9 +156,10 @@ func runRun(e *env, args []string) error {
 	case len(files) != 1:
 		return e.usagef("run needs one FILE; --compare names another one")
 	}
-	if *other != "" {
-		files = append(files, *other)
+	if len(*others) > maxOthers {
+		return e.usagef("--compare: %d files, more than %d", len(*others), maxOthers)
 	}
+	files = append(files, *others...)
 	if err := r.launching.parse(e); err != nil {
 		return err
 	}
@@ -183,6 +184,9 @@ func runRun(e *env, args []string) error {
 	}
 	return r.launchAll(choices)
 }
+
+// maxOthers bounds --compare: programs are named A to Z.
+const maxOthers = 25
 
 // fits checks the arguments against the parameters of every kernel there is to choose.
 func (l *launching) fits(choices [][]*gpu.Program) error {

@@ -88,28 +88,36 @@ func (r *gpuRun) print(d *gpu.Device, res *gpu.Result, failed *gpu.KernelError) 
 			}
 			fmt.Fprintf(w, "  argument %d: %d %s, sha256 %s, %s\n", b.Arg, b.Count, b.Type, b.SHA256[:16], note)
 		}
-		if !p.Stable {
-			fmt.Fprintln(w, "  not the same every time")
-		}
 		if t := p.Times; t != nil {
 			fmt.Fprintf(w, "  %s: median of %d launches; fastest %s, quartiles %s to %s%s\n",
 				micros(t.Median), t.Launches, micros(t.Min), micros(t.Q1), micros(t.Q3), bandwidth(p.GBs))
 		}
 	}
-	if len(res.Programs) > 1 && failed == nil {
+	if failed == nil {
 		r.printComparison(res)
 	}
 	return nil
 }
 
+// printComparison says how further programs compare with the first one, and whether the
+// first one gave the same each time.
 func (r *gpuRun) printComparison(res *gpu.Result) {
-	if res.Identical {
-		fmt.Fprintf(r.stdout, "results: bit-identical, %d times\n", r.launch.Check)
-	} else if d := res.Difference; d != nil {
-		fmt.Fprintf(r.stdout, "results: they differ: %s\n", difference(d))
-	}
-	for _, q := range res.Ratios {
-		fmt.Fprintf(r.stdout, "time: B takes %.4f of A's (quartiles %.4f to %.4f)\n", q.Median, q.Q1, q.Q3)
+	for i, p := range res.Programs {
+		label := "results"
+		if i > 0 {
+			label = string(rune('A'+i)) + " against A"
+		}
+		switch {
+		case !p.Identical && i == 0:
+			fmt.Fprintf(r.stdout, "results: not the same every time: %s\n", difference(p.Difference))
+		case !p.Identical:
+			fmt.Fprintf(r.stdout, "%s: results differ: %s\n", label, difference(p.Difference))
+		case i > 0:
+			fmt.Fprintf(r.stdout, "%s: results bit-identical, %d times\n", label, r.launch.Check)
+		}
+		if q := p.Ratio; q != nil {
+			fmt.Fprintf(r.stdout, "%s: takes %.4f of the time (quartiles %.4f to %.4f)\n", label, q.Median, q.Q1, q.Q3)
+		}
 	}
 }
 

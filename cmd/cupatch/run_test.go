@@ -101,8 +101,8 @@ func TestRunCompare(t *testing.T) {
 		out    []string
 		talk   string
 	}{
-		{"evict first", 0, nil, 0, []string{"GPU 0: Fake GPU, sm_90, 2 multiprocessors, driver for CUDA 13.1\nA ", "results: bit-identical, 2 times\n",
-			"  8.00 us: median of 20 launches", "time: B takes 0.8000 of A's (quartiles 0.8000 to 0.8000)\n"}, ""},
+		{"evict first", 0, nil, 0, []string{"GPU 0: Fake GPU, sm_90, 2 multiprocessors, driver for CUDA 13.1\nA ", "B against A: results bit-identical, 2 times\n",
+			"  8.00 us: median of 20 launches", "B against A: takes 0.8000 of the time (quartiles 0.8000 to 0.8000)\n"}, ""},
 		{"evict unchanged", 4, nil, 1, []string{"A ", "argument 4: 1000 f32, sha256 "}, "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)\n"},
 		{"no allocate", 5, []string{"--timeout", "500ms"}, 1, []string{"A "}, "patched.cubin: still running after 500ms\n"},
 		{"last use", 3, nil, 1, []string{"A "}, "patched.cubin: the driver crashed: signal: aborted\n"},

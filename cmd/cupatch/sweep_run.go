@@ -33,16 +33,24 @@ type sweepTrial struct {
 	Error string `json:"error,omitempty"`
 }
 
+// outcome is what came of the variant itself, nil if it did not run.
+func (t *sweepTrial) outcome() *gpu.Outcome {
+	if t.Error != "" || t.Result == nil || len(t.Programs) < 2 {
+		return nil
+	}
+	return t.Programs[1]
+}
+
 // ratio is the variant's time as a part of the unpatched kernel's, 0 if not known.
 func (t *sweepTrial) ratio() float64 {
-	if t.Error != "" || t.Result == nil || len(t.Ratios) == 0 {
-		return 0
+	if x := t.outcome(); x != nil && x.Ratio != nil {
+		return x.Ratio.Median
 	}
-	return t.Ratios[0].Median
+	return 0
 }
 
 // good reports whether the variant ran and left what the unpatched kernel leaves.
-func (t *sweepTrial) good() bool { return t.Error == "" && t.Result != nil && t.Identical }
+func (t *sweepTrial) good() bool { return t.outcome() != nil && t.Identical }
 
 // A sweepTrials is the file run.json.
 type sweepTrials struct {
@@ -195,16 +203,18 @@ func (l *sweepLauncher) print(out *sweepTrials) {
 	fmt.Fprintf(l.stdout, "%-*s  %12s  %7s  %-17s  %s\n", width, "variant", "median", "ratio", "quartiles", "results")
 	for _, t := range out.Trials {
 		median, ratio, quartiles, result := "-", "-", "-", "identical"
-		if t.Error == "" && len(t.Ratios) > 0 {
-			q := t.Ratios[0]
-			median = micros(t.Programs[1].Times.Median)
-			ratio, quartiles = fmt.Sprintf("%.4f", q.Median), fmt.Sprintf("%.4f to %.4f", q.Q1, q.Q3)
+		x := t.outcome()
+		if x != nil && x.Ratio != nil {
+			median = micros(x.Times.Median)
+			ratio, quartiles = fmt.Sprintf("%.4f", x.Ratio.Median), fmt.Sprintf("%.4f to %.4f", x.Ratio.Q1, x.Ratio.Q3)
 		}
 		switch {
-		case t.Error != "":
+		case x == nil:
 			result = t.Error
-		case t.Difference != nil:
-			result = "differ: " + difference(t.Difference)
+		case !t.Programs[0].Identical:
+			result = "the unpatched kernel does not give the same every time"
+		case !x.Identical:
+			result = "differ: " + difference(x.Difference)
 		}
 		fmt.Fprintf(l.stdout, "%-*s  %12s  %7s  %-17s  %s\n", width, comboName(t.Params), median, ratio, quartiles, result)
 	}

@@ -4,7 +4,7 @@
 //
 // The driver is NVIDIA's libcuda.so.1. It is a C library, which a statically linked
 // program cannot load; and cupatch stays statically linked, so that it runs where there is
-// no C library at all. Package gpu therefore starts a launcher, a program of 3 kilobytes
+// no C library at all. Package gpu therefore starts a launcher, a program of 4 kilobytes
 // that it makes itself (launcher.txt is its code), which loads the library and calls in
 // it what it is told to. A launcher is also a fence: a kernel that faults or never ends,
 // and a driver that crashes, end the launcher and nothing else. Each [Session] has its

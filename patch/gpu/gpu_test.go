@@ -135,7 +135,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s: argument %d: %+v, want %s", c.kernel, b.Arg, b, c.want)
 			}
 		}
-		if !p.Stable || !res.Identical || p.Kernel != c.kernel || p.Arch != "sm_90" {
+		if !p.Identical || !res.Identical || p.Kernel != c.kernel || p.Arch != "sm_90" {
 			t.Errorf("%s: %+v %+v", c.kernel, res, p)
 		}
 		if *p.Times != (Times{3, 10, 10, 10, 10, 10}) {
@@ -171,10 +171,10 @@ func TestCompare(t *testing.T) {
 		check        func(t *testing.T, res *Result, err error)
 	}{
 		{"evict first", "saxpy", saxpy, setting(opLDG, evict, 0), func(t *testing.T, res *Result, err error) {
-			if err != nil || !res.Identical || res.Difference != nil {
+			if err != nil || !res.Identical || res.Programs[1].Difference != nil {
 				t.Fatalf("%+v, %v", res, err)
 			}
-			if r := res.Ratios[0]; *r != (Ratio{"proof.cubin", 0.8, 0.8, 0.8}) {
+			if r := res.Programs[1].Ratio; *r != (Ratio{0.8, 0.8, 0.8}) {
 				t.Errorf("ratio %+v, want 0.8", r)
 			}
 			// 8,000 bytes in 8 microseconds
@@ -183,14 +183,14 @@ func TestCompare(t *testing.T) {
 			}
 		}},
 		{"prefetch", "saxpy", saxpy, setting(opLDG, prefetch, 3), func(t *testing.T, res *Result, err error) {
-			want := Difference{Program: "proof.cubin", Round: 1, Arg: 4, Index: 999, Want: "2997.5", Got: "2998.5", Count: 1, Of: 1000}
-			if err != nil || res.Identical || *res.Difference != want {
-				t.Errorf("%+v %+v, %v, want %+v", res, res.Difference, err, want)
+			want := Difference{Round: 1, Arg: 4, Index: 999, Want: "2997.5", Got: "2998.5", Count: 1, Of: 1000}
+			if d := res.Programs[1].Difference; err != nil || res.Identical || *d != want {
+				t.Errorf("%+v %+v, %v, want %+v", res, d, err, want)
 			}
 		}},
 		{"stall", "chain", "buf:f32:1K:iota buf:f32:1K", setting(opFFMA, isa.StallField, 1), func(t *testing.T, res *Result, err error) {
-			if err != nil || res.Identical || res.Difference.Count != 1024 || res.Difference.Index != 0 {
-				t.Errorf("%+v %+v, %v", res, res.Difference, err)
+			if d := res.Programs[1].Difference; err != nil || res.Identical || d.Count != 1024 || d.Index != 0 {
+				t.Errorf("%+v %+v, %v", res, d, err)
 			}
 		}},
 		{"evict unchanged", "saxpy", saxpy, setting(opLDG, evict, 4), func(t *testing.T, res *Result, err error) {
@@ -317,10 +317,10 @@ func TestTimes(t *testing.T) {
 	if got := newTimes([]float64{1, 2}).Median; got != 1.5 {
 		t.Errorf("median of 1 and 2: %v", got)
 	}
-	if got := newRatio("b", []float64{2, 0, 4}, []float64{1, 1, 1}); got.Median != 0.375 {
+	if got := newRatio([]float64{2, 0, 4}, []float64{1, 1, 1}); got.Median != 0.375 {
 		t.Errorf("%+v", got)
 	}
-	if got := newRatio("b", []float64{0}, []float64{1}); got != nil {
+	if got := newRatio([]float64{0}, []float64{1}); got != nil {
 		t.Errorf("%+v without a time", got)
 	}
 }

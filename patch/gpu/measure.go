@@ -19,7 +19,7 @@ func (r *run) check() error {
 				err = r.d.cu("cuCtxSynchronize")
 			}
 			if err != nil {
-				r.result.Identical = false
+				r.result.Identical, x.outcome.Identical = false, false
 				return &KernelError{Program: x.Name, Err: err}
 			}
 			if err := r.collect(x, i, round); err != nil {
@@ -32,7 +32,7 @@ func (r *run) check() error {
 
 // collect reads the buffers after program x, number i, has run.
 func (r *run) collect(x *loaded, i, round int) error {
-	for n, b := range r.buffers {
+	for _, b := range r.buffers {
 		out := &Buffer{Arg: b.arg + 1, Type: b.a.typ.String(), Count: b.a.count}
 		diff, err := r.download(b, out, i == 0 && round == 0)
 		if err != nil {
@@ -41,16 +41,14 @@ func (r *run) collect(x *loaded, i, round int) error {
 		out.Changed = out.SHA256 != b.first
 		if round == 0 {
 			x.outcome.Buffers = append(x.outcome.Buffers, out)
-		} else if x.outcome.Buffers[n].SHA256 != out.SHA256 {
-			x.outcome.Stable = false
 		}
 		if diff == nil {
 			continue
 		}
-		r.result.Identical = false
-		if r.result.Difference == nil {
-			diff.Program, diff.Round = x.Name, round+1
-			r.result.Difference = diff
+		r.result.Identical, x.outcome.Identical = false, false
+		if x.outcome.Difference == nil {
+			diff.Round = round + 1
+			x.outcome.Difference = diff
 		}
 	}
 	return nil
@@ -175,9 +173,7 @@ func (r *run) elapsed(events []uint64) error {
 			x.outcome.GBs = float64(total) / m / 1000
 		}
 		if i > 0 {
-			if ratio := newRatio(x.Name, times[0], times[i]); ratio != nil {
-				r.result.Ratios = append(r.result.Ratios, ratio)
-			}
+			x.outcome.Ratio = newRatio(times[0], times[i])
 		}
 	}
 	return nil

@@ -47,8 +47,14 @@ type remote struct {
 }
 
 // startRemote starts a launcher. What the driver and kernels print goes to out. The
-// launcher is killed when ctx ends.
+// launcher is killed when ctx ends. Some systems forbid to execute files in memory; there
+// a temporary file serves.
 func startRemote(ctx context.Context, out io.Writer) (caller, error) {
+	return startBy(ctx, out, (*remote).inMemory, (*remote).inTemp)
+}
+
+// startBy starts a launcher by the first of several ways that works.
+func startBy(ctx context.Context, out io.Writer, ways ...func(*remote, []byte, *os.File, io.Writer) error) (caller, error) {
 	program, err := launcherProgram()
 	if err != nil {
 		return nil, err
@@ -65,9 +71,10 @@ func startRemote(ctx context.Context, out io.Writer) (caller, error) {
 	if r.arena, err = syscall.Mmap(int(arena.Fd()), 0, arenaSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
 		return nil, fmt.Errorf("launcher: %w", err)
 	}
-	if err = r.inMemory(program, arena, out); err != nil {
-		// Some systems forbid to execute files in memory.
-		err = r.inTemp(program, arena, out)
+	for _, way := range ways {
+		if err = way(r, program, arena, out); err == nil {
+			break
+		}
 	}
 	if err == nil {
 		err = r.wait()

@@ -6,23 +6,23 @@ import (
 
 // A Result is what came of a launch of one or several programs.
 type Result struct {
-	Programs   []*Outcome  `json:"programs"`
-	Difference *Difference `json:"difference,omitempty"` // first one between the first program and another
-	Identical  bool        `json:"identical"`            // every program left the same buffers, every time
-	Ratios     []*Ratio    `json:"ratios,omitempty"`     // of each further program to the first
+	Programs  []*Outcome `json:"programs"`
+	Identical bool       `json:"identical"` // every program left what the first one left, every time
 }
 
 // An Outcome is what came of one program.
 type Outcome struct {
-	Name    string    `json:"name"`
-	Arch    string    `json:"arch"`
-	Kernel  string    `json:"kernel"`
-	Buffers []*Buffer `json:"buffers"`
-	Stable  bool      `json:"stable"` // each round of the check gave the same buffers
-	Times   *Times    `json:"times,omitempty"`
+	Name       string      `json:"name"`
+	Arch       string      `json:"arch"`
+	Kernel     string      `json:"kernel"`
+	Buffers    []*Buffer   `json:"buffers"`
+	Identical  bool        `json:"identical"`            // it left what the first program left the first time, every time
+	Difference *Difference `json:"difference,omitempty"` // the first one
+	Times      *Times      `json:"times,omitempty"`
 	// GBs is the bandwidth in 10^9 bytes a second if the kernel moves every byte of
 	// every buffer once, by the median time; 0 without buffers or times.
-	GBs float64 `json:"gb_per_s,omitempty"`
+	GBs   float64 `json:"gb_per_s,omitempty"`
+	Ratio *Ratio  `json:"ratio,omitempty"` // of its times to those of the first program
 }
 
 // A Buffer is what a kernel left in a buffer.
@@ -34,16 +34,16 @@ type Buffer struct {
 	Changed bool   `json:"changed"` // from what was in it before
 }
 
-// A Difference is the first element in which two programs differ.
+// A Difference is the first element that a program left other than the first program
+// did the first time.
 type Difference struct {
-	Program string `json:"program"` // the one that differs from the first
-	Round   int    `json:"round"`   // of the check, from 1
-	Arg     int    `json:"arg"`
-	Index   int64  `json:"index"` // of the element
-	Want    string `json:"want"`  // what the first program left
-	Got     string `json:"got"`
-	Count   int64  `json:"count"` // elements of that buffer that differ
-	Of      int64  `json:"of"`
+	Round int    `json:"round"` // of the check, from 1
+	Arg   int    `json:"arg"`
+	Index int64  `json:"index"` // of the element
+	Want  string `json:"want"`  // what the first program left
+	Got   string `json:"got"`
+	Count int64  `json:"count"` // elements of that buffer that differ
+	Of    int64  `json:"of"`
 }
 
 // Times are the times of the timed launches in microseconds, by the GPU's own clock.
@@ -59,10 +59,9 @@ type Times struct {
 // A Ratio compares the times of two programs launched in turn: each launch of the second
 // is divided by the launch of the first just before it.
 type Ratio struct {
-	Program string  `json:"program"`
-	Median  float64 `json:"median"`
-	Q1      float64 `json:"q1"`
-	Q3      float64 `json:"q3"`
+	Median float64 `json:"median"`
+	Q1     float64 `json:"q1"`
+	Q3     float64 `json:"q3"`
 }
 
 // quantile returns the value below which part q of the sorted list lies, between two
@@ -85,7 +84,7 @@ func newTimes(us []float64) *Times {
 
 // newRatio divides the times of b by those of a, launch by launch; launches too short
 // for the clock are left out.
-func newRatio(name string, a, b []float64) *Ratio {
+func newRatio(a, b []float64) *Ratio {
 	var list []float64
 	for i := range a {
 		if a[i] > 0 && b[i] > 0 {
@@ -96,5 +95,5 @@ func newRatio(name string, a, b []float64) *Ratio {
 		return nil
 	}
 	slices.Sort(list)
-	return &Ratio{Program: name, Median: quantile(list, 0.5), Q1: quantile(list, 0.25), Q3: quantile(list, 0.75)}
+	return &Ratio{Median: quantile(list, 0.5), Q1: quantile(list, 0.25), Q3: quantile(list, 0.75)}
 }

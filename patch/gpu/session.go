@@ -72,7 +72,7 @@ type run struct {
 
 // Run launches programs on the same buffers in turn. First each one is run on fresh
 // buffers, Launch.Check times, and what it leaves is compared with what the first one
-// left the first time; then launches are timed, in the order A B A B. The error is a
+// left the first time; then launches are timed, in the order A B C A B C. The error is a
 // *[KernelError] where a kernel did not run to its end; the result then says what was
 // found out before.
 func (s *Session) Run(l *Launch, programs ...*Program) (*Result, error) {
@@ -170,7 +170,7 @@ func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
 // load loads a program and lays out its parameters.
 func (r *run) load(p *Program) (*loaded, error) {
-	x := &loaded{Program: p, outcome: &Outcome{Name: p.Name, Arch: p.Cubin.Arch, Kernel: p.Kernel.Name, Stable: true}}
+	x := &loaded{Program: p, outcome: &Outcome{Name: p.Name, Arch: p.Cubin.Arch, Kernel: p.Kernel.Name, Identical: true}}
 	module, err := r.d.loadModule(p.Cubin.Data())
 	var de *DriverError
 	if errors.As(err, &de) && (de.Code == cudaInvalidImage || de.Code == cudaNoBinary) {
