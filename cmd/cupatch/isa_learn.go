@@ -12,6 +12,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/check"
 	"github.com/cupatch/cupatch/isa/learn"
 )
 
@@ -91,17 +92,15 @@ func runIsaLearn(e *env, args []string) error {
 		file.Base = baseFile.Arch
 		opt.Base = isa.NewTable(a, baseFile.Variants)
 	}
-	for _, s := range *seeds {
-		ws, err := seedWords(s, a)
-		if err != nil {
-			return err
-		}
-		opt.Seeds = append(opt.Seeds, ws...)
+	real, err := seedsOf(*seeds, a, &opt)
+	if err != nil {
+		return err
 	}
 	bad, err := e.learn(&opt, file, filepath.Join(*cache, fmt.Sprintf("learn-%s-%s.jsonl", a, version)))
 	if err != nil {
 		return err
 	}
+	check.FitDefaults(a, file.Variants, real)
 	text, err := isa.FormatTable(file, baseFile)
 	if err != nil {
 		return err
@@ -237,6 +236,21 @@ func readTableFile(path string) (*isa.TableFile, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
+}
+
+// seedsOf reads all seeds into opt and returns those that are words of real code for a.
+func seedsOf(seeds []string, a isa.Arch, opt *learn.Options) (real []isa.Word, err error) {
+	for _, s := range seeds {
+		ws, err := seedWords(s, a)
+		if err != nil {
+			return nil, err
+		}
+		opt.Seeds = append(opt.Seeds, ws...)
+		if filepath.Ext(s) != ".txt" {
+			real = append(real, ws...)
+		}
+	}
+	return real, nil
 }
 
 // seedWords returns the different words of all kernels for a in a file or folder, words

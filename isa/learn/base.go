@@ -3,6 +3,7 @@ package learn
 import (
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -12,14 +13,14 @@ import (
 // theirs.
 func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 	for _, v := range vs {
-		ws := Sample(t, v, l.opt.Tests/4)
+		ws := Sample(t, v, l.opt.Tests)
 		if len(ws) == 0 {
 			continue
 		}
-		answers := o.Ask(ws)
+		all := append(slices.Clone(ws), probes(v, ws[0])...)
 		wrong := 0
-		for i, a := range answers {
-			if _, miss := compare(t, ws[i], a); miss {
+		for i, a := range o.Ask(all) {
+			if m, miss := compare(t, all[i], a); miss && (a.OK || m.in.Status != isa.StatusUnknown) {
 				wrong++
 			}
 		}
@@ -42,6 +43,31 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 			l.pool.add(n, ws[i])
 		}
 	}
+}
+
+// probes returns words that show the limits of v: w with each constant bit flipped, the
+// opcode's aside, and w with every schedule.
+func probes(v *isa.Variant, w isa.Word) []isa.Word {
+	var ws []isa.Word
+	for _, b := range bitsOfWord(v.Mask.AndNot(opcodeMask)) {
+		ws = append(ws, w.Xor(isa.BitWord(b)))
+	}
+	return append(ws, schedules(w)...)
+}
+
+// schedules returns w with every value of the schedule field, every set of reuse flags,
+// and every batch number.
+func schedules(w isa.Word) []isa.Word {
+	var ws []isa.Word
+	w = w.AndNot(schedMask)
+	for v := uint64(0); v < 32; v++ {
+		ws = append(ws, schedField.MustSet(w, v))
+	}
+	for v := uint64(1); v < 8; v++ {
+		f := isa.Bits(122, 124).MustSet(w, v)
+		ws = append(ws, schedField.MustSet(f, 0), schedField.MustSet(f, 2), schedField.MustSet(f, 17))
+	}
+	return ws
 }
 
 // Sample returns up to n words of v that t thinks legal: random values in all bits that

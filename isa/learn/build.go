@@ -2,6 +2,7 @@ package learn
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -59,10 +60,56 @@ func (c *class) variant() *isa.Variant {
 	lit(t, len(c.toks))
 	for _, r := range c.legals {
 		if len(r.piece.Tests) > 0 {
-			v.Template = append(v.Template, r.piece)
+			v.Template = append(v.Template, withReuse(r.piece))
 		}
 	}
+	if c.drain {
+		v.Template = append(v.Template, drainOnly())
+	}
 	v.Template = joinPieces(v.Template)
+	return v
+}
+
+// drainOnly is a piece that allows no schedule but 0.
+func drainOnly() isa.Piece {
+	p := isa.Piece{Tests: []isa.Test{{Field: schedField}}, Table: make([]uint16, 32), Alts: []isa.Alt{nil}}
+	for i := 1; i < 32; i++ {
+		p.Table[i] = isa.PieceIllegal
+	}
+	return p
+}
+
+// silentVariant returns the variant of a class that nvdisasm accepts and never prints.
+// Its template has the stem of the class name for a mnemonic.
+func (c *class) silentVariant() *isa.Variant {
+	var ws []isa.Word
+	var bs []int
+	for b := 16; b < 128; b++ {
+		if schedMask.Bit(b) == 0 && b != 91 {
+			bs = append(bs, b)
+			ws = append(ws, c.base.Xor(isa.BitWord(b)))
+		}
+	}
+	for i, a := range c.o.Ask(ws) {
+		if a.OK || a.Class == c.name {
+			c.free = c.free.Or(isa.BitWord(bs[i]))
+		}
+	}
+	for i, name := range c.o.ClassOf(ws) {
+		if name != c.name && bs[i] < 105 {
+			c.free = c.free.AndNot(isa.BitWord(bs[i]))
+		}
+	}
+	stem, _, _ := strings.Cut(c.name, "_")
+	key := c.free.Or(schedMask).Or(guardMask).Not()
+	v := &isa.Variant{Class: c.name, Mask: key, Value: c.base.And(key), Ignored: c.free.AndNot(controlMask)}
+	v.Template = []isa.Piece{
+		{Alts: []isa.Alt{{{Lit: strings.ToUpper(stem)}}}},
+		{Tests: []isa.Test{{Field: isa.Bits(0, 0)}}, Table: []uint16{isa.PieceSilent, isa.PieceSilent}, Alts: []isa.Alt{nil}},
+	}
+	if c.drain {
+		v.Template = append(v.Template, drainOnly())
+	}
 	return v
 }
 

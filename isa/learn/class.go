@@ -68,6 +68,8 @@ type class struct {
 	o        *Oracle
 	rng      *rand.Rand
 	name     string
+	silent   bool // no word of the class has a text
+	drain    bool // the only legal schedule is 0
 	relative bool // texts depend on the address
 	base     isa.Word
 	text     string
@@ -113,8 +115,10 @@ func score(text string) int {
 		switch {
 		case strings.Contains(t, "???"), strings.Contains(t, "INVALID"):
 			n -= 40
-		case t == "RZ" || t == "URZ" || t == "PT" || t == "UPT" || special(t):
+		case t == "RZ" || t == "URZ" || t == "PT" || t == "UPT":
 			n -= 15
+		case special(t):
+			n -= 4
 		case strings.HasSuffix(t, "INF"), strings.HasSuffix(t, "NAN"), t == "-0.0":
 			n -= 25
 		case t == ".reuse":
@@ -145,18 +149,16 @@ func (c *class) ask(ws []isa.Word) []Answer {
 // enrich looks for the word of the class that prints most: the best of the samples,
 // improved by flips as long as the text grows.
 func (c *class) enrich(samples []isa.Word) bool {
-	words := make([]isa.Word, 0, len(samples))
-	for _, w := range samples {
-		words = append(words, quieten(w.AndNot(reuseMask)))
-	}
 	best := -1 << 30
-	for i, a := range c.ask(words) {
-		if s := score(a.Text); a.OK && a.Text != "" && s > best {
-			best, c.base, c.text = s, words[i], a.Text
+	if !c.pickBase(samples, &best) && !c.silent {
+		// Perhaps the class has no schedule but 0.
+		c.drain = true
+		if !c.pickBase(samples, &best) && !c.silent {
+			return false
 		}
 	}
-	if c.text == "" {
-		return false
+	if c.silent {
+		return true
 	}
 	refused := map[int]bool{}
 	for round := 0; round < 10; round++ {
@@ -165,6 +167,70 @@ func (c *class) enrich(samples []isa.Word) bool {
 		}
 	}
 	return true
+}
+
+// pickBase takes the sample with the best text. Where none has a text, it looks among
+// their neighbours, and where those have none either but are accepted, the class is
+// silent.
+func (c *class) pickBase(samples []isa.Word, best *int) bool {
+	var words []isa.Word
+	for _, w := range samples {
+		words = append(words, c.quieten(w.AndNot(reuseMask)))
+	}
+	if c.pick(words, best) {
+		return true
+	}
+	near := neighbours(words[0])
+	names := c.o.ClassOf(near)
+	words = words[:0]
+	for i, w := range near {
+		if names[i] == c.name {
+			words = append(words, w)
+		}
+	}
+	return c.pick(words, best)
+}
+
+// pick takes the word with the best text for the base and reports whether there is one.
+func (c *class) pick(words []isa.Word, best *int) bool {
+	silent := -1
+	for i, a := range c.ask(words) {
+		if s := score(a.Text); a.OK && a.Text != "" && s > *best {
+			*best, c.base, c.text = s, words[i], a.Text
+		} else if a.Silent() && silent < 0 {
+			silent = i
+		}
+	}
+	c.silent = c.text == "" && silent >= 0
+	if c.silent {
+		c.base = words[silent]
+	}
+	return c.text != ""
+}
+
+// neighbours returns the words that differ from w in one or two bits.
+func neighbours(w isa.Word) []isa.Word {
+	var ws []isa.Word
+	for b := 16; b < 105; b++ {
+		for d := b; d < 105; d++ {
+			x := w.Xor(isa.BitWord(b))
+			if d > b {
+				x = x.Xor(isa.BitWord(d))
+			}
+			if b != 91 && d != 91 {
+				ws = append(ws, x)
+			}
+		}
+	}
+	return ws
+}
+
+// quieten gives w the control code of a base word.
+func (c *class) quieten(w isa.Word) isa.Word {
+	if c.drain {
+		return quieten(w.AndNot(reuseMask)).AndNot(schedMask)
+	}
+	return quieten(w)
 }
 
 // grow tries every single flip and keeps as many of those that improve the text as
@@ -287,8 +353,9 @@ func numeric(toks []string, hs []hunk) []int {
 // survey learns which bits belong to the class, finds the operands, and moves the
 // base to operand values that no single flip makes special.
 func (c *class) survey() {
-	at16 := c.o.Ask([]isa.Word{nop, c.base})[1]
-	c.relative = at16.Text != c.text
+	at0, at16 := c.o.Ask([]isa.Word{c.base})[0], c.o.Ask([]isa.Word{nop, c.base})[1]
+	c.relative = at0.Text != at16.Text
+	c.text = at0.Text
 	c.toks = tokenize(c.text)
 	fs := c.flips(isa.Word{})
 	c.sortBits(fs)

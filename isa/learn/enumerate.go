@@ -10,7 +10,7 @@ import (
 )
 
 // maxCombos bounds the words that one region may need.
-const maxCombos = 1 << 12
+const maxCombos = 1 << 14
 
 // fills is the number of operand fillings, the base among them, from which slots are
 // told.
@@ -145,7 +145,25 @@ func (c *class) enumerate(r *region) error {
 		k.lo, k.hi, k.ok = cut[r][0], cut[r][1], true
 		r.known[join(k.toks[0][k.lo:k.hi])] = true
 	}
-	return c.tabulateRegion(r, cs)
+	err = c.tabulateRegion(r, cs)
+	if err != nil && c.tabulateOperands(r) {
+		return errMoreSpans
+	}
+	return err
+}
+
+// tabulateOperands turns the narrow operands of a region that could not be explained into
+// modifier bits, and reports whether there were any.
+func (c *class) tabulateOperands(r *region) bool {
+	found := false
+	for _, op := range slices.Clone(c.operands) {
+		inside := slices.ContainsFunc(op.toks, func(t int) bool { return t >= r.lo && t < r.hi })
+		if inside && len(op.bits) <= 8 && len(op.bits)+len(r.deps) <= 14 {
+			c.tabulate(op)
+			found = true
+		}
+	}
+	return found
 }
 
 // errMoreSpans says that the regions have to be built anew.

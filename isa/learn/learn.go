@@ -224,6 +224,9 @@ func (c *class) learn(samples []isa.Word, tests int) (*isa.Variant, int, int) {
 		c.note("no accepted sample")
 		return nil, 0, 0
 	}
+	if c.silent {
+		return c.silentVariant(), 0, 0
+	}
 	c.survey()
 	c.explore()
 	c.learnControl()
@@ -236,7 +239,7 @@ func (c *class) learn(samples []isa.Word, tests int) (*isa.Variant, int, int) {
 		n := min(tests, 150<<round)
 		misses := c.predict(v, c.random(v, n), 6)
 		if len(misses) == 0 && n >= tests {
-			return v, 0, n
+			return v, c.checkSchedules(v), n
 		}
 		if round >= rounds {
 			for _, m := range misses {
@@ -248,7 +251,7 @@ func (c *class) learn(samples []isa.Word, tests int) (*isa.Variant, int, int) {
 			continue
 		}
 		for _, m := range misses[:min(3, len(misses))] {
-			if err := c.learnFrom(v, m); err != nil {
+			if err := c.learnFrom(v, m, round >= 4); err != nil {
 				c.note("%v", err)
 			}
 		}
@@ -285,6 +288,22 @@ func (c *class) solveAll() error {
 	}
 	c.findPairs()
 	return c.solve()
+}
+
+// checkSchedules compares which schedules are legal and returns the number of those
+// that are not as v says.
+func (c *class) checkSchedules(v *isa.Variant) int {
+	ws := schedules(c.base)
+	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
+	wrong := 0
+	for i, a := range c.o.Ask(ws) {
+		in := t.Decode(ws[i])
+		if a.OK != (in.Status == isa.StatusKnown && !in.BadSched) {
+			wrong++
+			c.note("%s: schedule legal %v, thought %v", ws[i], a.OK, !a.OK)
+		}
+	}
+	return wrong
 }
 
 // learnControl finds the guard's register file, the legal reuse flags, and the batch

@@ -52,7 +52,12 @@ var nop = isa.Word{Lo: 0x7918, Hi: 0x000fc00000000000}
 
 // OpenOracle starts nvdisasm for arch. The fork server is compiled with cc into
 // cache; without a compiler every question starts a process of its own.
-func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (*Oracle, error) {
+func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (o *Oracle, err error) {
+	defer func() {
+		if lost, ok := recover().(oracleError); ok {
+			o, err = nil, lost.err
+		}
+	}()
 	tool, err := exec.LookPath(nvdisasm)
 	if err != nil {
 		return nil, fmt.Errorf("nvdisasm: %w", err)
@@ -61,7 +66,7 @@ func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (*Oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Oracle{Arch: arch, tool: tool, dir: dir}
+	o = &Oracle{Arch: arch, tool: tool, dir: dir}
 	preload, err := buildPreload(cache)
 	if err == nil {
 		err = o.start(preload)

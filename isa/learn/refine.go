@@ -107,6 +107,9 @@ func (c *class) randomWord(v *isa.Variant) isa.Word {
 		}
 	}
 	w = randomControl(c.rng.Uint64(), w, v.Sched)
+	if c.drain {
+		w = w.AndNot(schedMask)
+	}
 	return w.AndNot(v.Mask).Or(v.Value)
 }
 
@@ -158,7 +161,7 @@ func (c *class) units(w isa.Word) []unit {
 // stays wrong, and returns what is left.
 func (c *class) shrink(v *isa.Variant, m miss) (miss, []unit) {
 	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
-	w := quieten(m.w)
+	w := c.quieten(m.w)
 	if w.Bit(109) == 1 && m.w.Bit(109) == 0 {
 		w = w.AndNot(reuseMask).Or(c.base.And(reuseMask))
 	}
@@ -192,7 +195,7 @@ func (c *class) shrink(v *isa.Variant, m miss) (miss, []unit) {
 
 // learnFrom makes the regions that a miss shows to be wrong depend on what the miss
 // consists of.
-func (c *class) learnFrom(v *isa.Variant, m miss) error {
+func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
 	m, us := c.shrink(v, m)
 	if us == nil {
 		return fmt.Errorf("%s: the control code decides: %q", m.w, m.ans.Text)
@@ -241,7 +244,34 @@ func (c *class) learnFrom(v *isa.Variant, m miss) error {
 			c.addSpan(a.lo, b.hi, deps...)
 		}
 	}
+	if stubborn {
+		c.joinRelated(wrong, deps)
+	}
 	return nil
+}
+
+// joinRelated makes one region of the wrong ones and of those nearby that depend on the
+// same atoms. It is dear to enumerate, but leaves no choice where to cut.
+func (c *class) joinRelated(wrong []*region, deps []int) {
+	if len(wrong) == 0 {
+		return
+	}
+	const near = 6
+	lo, hi := wrong[0].lo, wrong[len(wrong)-1].hi
+	for _, r := range c.regions {
+		if touches(r.deps, deps) && r.lo <= hi+near && r.hi >= lo-near {
+			lo, hi = min(lo, r.lo), max(hi, r.hi)
+		}
+	}
+	all := union(nil, deps)
+	for _, r := range c.regions {
+		if r.lo >= lo && r.hi <= hi {
+			all = union(all, r.deps)
+		}
+	}
+	if len(all) <= 14 {
+		c.addSpan(lo, hi, all...)
+	}
 }
 
 // onlyModifiers reports whether base tokens lo to hi-1 are all modifiers.
@@ -307,7 +337,7 @@ func (c *class) testFor(op *operand, w isa.Word) []int {
 	case n > 8 && isPow2(v) && v != 1 && v != 1<<16 && v != 1<<(n-1):
 		return []int{c.addTest(isa.Test{Field: op.field, Kind: isa.TestPow2}, 32)}
 	case n <= 8 && tests >= 6:
-		c.tabulate(op, "many special values")
+		c.tabulate(op)
 		var out []int
 		for _, b := range op.bits {
 			out = append(out, c.addBit(b))

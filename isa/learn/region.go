@@ -201,7 +201,7 @@ func (c *class) align(toks []string, hold map[*region]hold) (map[*region][2]int,
 				case !h.frozen && h.known[text]:
 					relax(e, j, k, 1)
 				case !h.frozen:
-					relax(e, j, k, 6+abs(k-j-(el.r.hi-el.r.lo)))
+					relax(e, j, k, c.surprise(toks[j:k], el.r))
 				}
 				if h.frozen && len(text) > len(h.text) {
 					break
@@ -230,9 +230,28 @@ func sameText(a, b string) bool {
 	return a == b || strings.TrimRight(a, " ") == b && strings.HasSuffix(a, " ") || strings.TrimRight(b, " ") == a && strings.HasSuffix(b, " ")
 }
 
-func abs(x int) int {
-	if x < 0 {
-		return -x
+// surprise is the cost of finding toks where r is expected: a region may well vanish, but
+// hardly holds another sort of operand.
+func (c *class) surprise(toks []string, r *region) int {
+	cost := 6
+	for _, t := range toks {
+		if !slices.ContainsFunc(c.toks[r.lo:r.hi], func(b string) bool { return tokenSort(b) == tokenSort(t) }) {
+			cost += 2
+		}
 	}
-	return x
+	return cost
+}
+
+// tokenSort tells modifiers, numbers by their register file, and other tokens apart.
+func tokenSort(tok string) string {
+	if tok[0] == '.' {
+		return "."
+	}
+	if n, ok := readNumber(tok); ok {
+		return n.prefix
+	}
+	if isWordByte(tok[0]) {
+		return "word"
+	}
+	return tok
 }

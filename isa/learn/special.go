@@ -89,7 +89,7 @@ func (c *class) findSpecials() {
 			continue
 		}
 		if len(op.bits) <= 8 && len(odd) > 6 {
-			c.tabulate(op, "many special values")
+			c.tabulate(op)
 			i--
 			continue
 		}
@@ -105,7 +105,7 @@ func trim(s string) string {
 }
 
 // tabulate turns a narrow operand into modifier bits.
-func (c *class) tabulate(op *operand, why string) {
+func (c *class) tabulate(op *operand) {
 	for _, b := range op.bits {
 		a := c.addBit(b)
 		for _, t := range op.toks {
