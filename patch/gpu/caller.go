@@ -12,8 +12,7 @@ type call struct {
 // maxBatch is how many calls can be made at once.
 const maxBatch = 256
 
-// smallSize is how much a caller's alloc and text hand out together, in bytes. What a
-// kernel's parameters may take, 32 KiB, fits several times.
+// smallSize is how much a caller's alloc and text hand out together, in bytes.
 const smallSize = 960 << 10
 
 // A caller makes calls in a process that can load C libraries. It is used by one

@@ -44,7 +44,7 @@ func openDriver(c caller) (*driver, error) {
 			return nil, err
 		}
 		if addr == 0 {
-			return nil, fmt.Errorf("C library: no function %s", name)
+			return nil, fmt.Errorf("the C library has no function %s", name)
 		}
 		d.fn[name] = addr
 	}

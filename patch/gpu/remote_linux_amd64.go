@@ -28,7 +28,7 @@ const (
 	arenaCount   = 32
 	arenaCalls   = 64
 	arenaSmall   = 64 << 10
-	arenaData    = 1 << 20
+	arenaData    = arenaSmall + smallSize
 	callSize     = 112
 	exitPatience = 3 * time.Second
 )

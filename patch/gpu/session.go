@@ -70,6 +70,9 @@ type run struct {
 	result  *Result
 }
 
+// maxName bounds the name of a kernel, in bytes.
+const maxName = 64 << 10
+
 // Run launches programs on the same buffers in turn. First each one is run on fresh
 // buffers, Launch.Check times, and what it leaves is compared with what the first one
 // left the first time; then launches are timed, in the order A B C A B C. The error is a
@@ -80,12 +83,17 @@ func (s *Session) Run(l *Launch, programs ...*Program) (*Result, error) {
 	m := s.d.mark()
 	defer s.d.release(m)
 	defer r.free()
+	room := smallSize - 2*maxName
 	for _, p := range programs {
 		if err := l.Fit(p.Kernel); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
 		if !s.Device.Runs(p.Cubin.SM, p.Cubin.Suffix) {
 			return nil, fmt.Errorf("%s: the kernel is for %s, device %d (%s) is sm_%d", p.Name, p.Cubin.Arch, s.Device.Number, s.Device.Name, s.Device.SM)
+		}
+		_, size := l.layout(p.Kernel)
+		if room -= size + 64; room < 0 || len(p.Kernel.Name) > maxName {
+			return nil, fmt.Errorf("%s: the parameters of %d programs, or a kernel's name of %d bytes, are too much", p.Name, len(programs), len(p.Kernel.Name))
 		}
 	}
 	if err := r.makeBuffers(); err != nil {
