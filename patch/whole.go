@@ -114,10 +114,39 @@ func encodeOver(t *isa.Table, text string, pc uint64, old isa.Word) (isa.Word, e
 	if w, err = isa.ReuseField.Set(w, reuse); err != nil {
 		return w, err
 	}
-	if v != nil && !v.Ignored.And(v.Default).IsZero() {
+	if v != nil && hidesOperand(t.Arch(), v) {
 		return w, &hiddenError{w}
 	}
 	return w, nil
+}
+
+// descriptors are the places of the uniform register with the memory descriptor, which
+// loads, stores and atomic operations have on sm_80 to sm_89 without printing it.
+var descriptors = []isa.Word{isa.Bits(32, 37).Mask(), isa.Bits(64, 69).Mask()}
+
+// hidesOperand reports whether the text of v leaves out an operand that real code
+// varies. Other bits without text hold one pattern for each class, which encoding fills
+// in.
+func hidesOperand(a isa.Arch, v *isa.Variant) bool {
+	if a.SM >= 90 || !isMemory(v.Mnemonic()) {
+		return false
+	}
+	for _, m := range descriptors {
+		if v.Ignored.And(m) == m && !v.Default.And(m).IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// isMemory tells the instructions that address global memory.
+func isMemory(mnemonic string) bool {
+	for _, p := range []string{"LDG", "STG", "LD", "ST", "ATOM", "RED", "CCTL", "LDGSTS"} {
+		if mnemonic == p || mnemonic == p+"G" {
+			return true
+		}
+	}
+	return false
 }
 
 // compileNOP makes NOP ready: it keeps wait mask, stall and yield, and clears both
