@@ -340,27 +340,6 @@ func anonymous(symbol, kernel string) string {
 	return stableName(symbol)
 }
 
-// stableName returns a name without the hash that NVIDIA's compilers put into names with
-// internal linkage: eight hexadecimal digits that depend on the path of the source file
-// and on the options, as in _ZN43_INTERNAL_1f2e3d4c_4_k_cu_0…
-func stableName(name string) string {
-	for _, mark := range []string{"_INTERNAL_", "_GLOBAL__N__"} {
-		for from := 0; ; {
-			i := strings.Index(name[from:], mark)
-			if i < 0 {
-				break
-			}
-			from += i + len(mark)
-			if rest := name[from:]; len(rest) > 8 && rest[8] == '_' && isHex(rest[:8]) {
-				name = name[:from] + "<hash>" + rest[8:]
-			}
-		}
-	}
-	return name
-}
-
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
-
 // relocFields are the bits that a relocation replaces, by its type; the names of the
 // types, which cuobjdump -elf prints, say so: R_CUDA_ABS32_LO_32 has 32 bits from bit 32.
 // A type that is not listed leaves the word to be compared as it is.

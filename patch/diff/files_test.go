@@ -202,12 +202,28 @@ func TestSymmetric(t *testing.T) {
 
 func TestStableName(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
-		{"_ZN43_INTERNAL_1f2e3d4c_4_k_cu_0_a1b2c3d44kernE", "_ZN43_INTERNAL_<hash>_4_k_cu_0_a1b2c3d44kernE"},
-		{"_ZN52_GLOBAL__N__1f2e3d4c_4_k_cu_04kernE", "_ZN52_GLOBAL__N__<hash>_4_k_cu_04kernE"},
-		{"_INTERNAL_", "_INTERNAL_"}, {"gemm", "gemm"}, {"", ""},
+		// Names found in public libraries.
+		{"_ZN52_INTERNAL_6fc9c46a_16_sparse24_pack_cu_6d241d85_14594cuda3std6ranges3__45__cpo7advanceE",
+			"_ZN_INTERNAL_<hash>_sparse24_pack_cu4cuda3std6ranges3__45__cpo7advanceE"},
+		{"_ZN36_INTERNAL_2b878043_6_bvh_cu_fc859b204cuda3std3__48unexpectE", "_ZN_INTERNAL_<hash>_bvh_cu4cuda3std3__48unexpectE"},
+		{"__nv_static_36__b96781cf_10_kernels_cu_9e0c38a6_647_nf4_dequantization_lut", "__nv_static_<hash>_kernels_cu_nf4_dequantization_lut"},
+		{"_ZN70_GLOBAL__N__e027e853_30_causal_depthwise_conv1d_gpu_cu_b141967a_1798614convEPKfS3_S3_Pf",
+			"_ZN_GLOBAL__N__<hash>_causal_depthwise_conv1d_gpu_cu4convEPKfS3_S3_Pf"},
+		{"_INTERNAL_", "_INTERNAL_"}, {"99_INTERNAL_2b878043_6_bvh", "99_INTERNAL_2b878043_6_bvh"}, {"__nv_static_", "__nv_static_"},
+		{"__nv_static_99999999999999999999__", "__nv_static_99999999999999999999__"}, {"gemm", "gemm"}, {"", ""},
 	} {
 		if got := stableName(test.name); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
+}
+
+func FuzzStableName(f *testing.F) {
+	f.Add("_ZN36_INTERNAL_2b878043_6_bvh_cu_fc859b204cuda3std3__48unexpectE")
+	f.Add("__nv_static_36__b96781cf_10_kernels_cu_9e0c38a6_647_lut")
+	f.Fuzz(func(t *testing.T, name string) {
+		if once := stableName(name); len(once) > len(name)+len(name)/2 {
+			t.Errorf("%q becomes %q", name, once)
+		}
+	})
 }
