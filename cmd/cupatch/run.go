@@ -45,7 +45,8 @@ ARG is one of
   ptr:N ptr:N+BYTES                       the address of the buffer that is argument N
   hex:0011aabb                            bytes, for a structure
   null                                    the null pointer
-Integers may end in K, M or G. The sizes must be those that the cubin gives for the kernel's parameters.
+Integers may end in K, M or G. The sizes must be those that the cubin gives for the
+kernel's parameters.
 
 Times are the GPU's own, of each launch alone: the median, the fastest, and the quartiles.
 The bandwidth counts every byte of every buffer once. Everything runs in a process of
