@@ -3,12 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/google/renameio/v2"
+	"github.com/cupatch/cupatch/patch"
 )
 
 const extractUsage = `usage: cupatch extract [OPTIONS] FILE…
@@ -307,13 +308,5 @@ func (x *extraction) create(path string, data []byte) error {
 
 // replaceFile puts data at path by way of a temporary file beside it.
 func replaceFile(path string, data []byte) error {
-	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o666))
-	if err != nil {
-		return err
-	}
-	defer f.Cleanup()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
+	return patch.WriteFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
