@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -80,16 +82,19 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	fp.entries = make([]*entryPlan, len(todo))
 	inParallel(len(todo), r.jobs, func(i int) { fp.entries[i] = r.planEntry(f, fp, todo[i]) })
-	planned := false
+	planned, skipped := false, map[string]int{}
 	for _, ep := range fp.entries {
 		if ep.err != nil {
 			return r.entryError(f, ep)
 		}
 		if ep.skipped != "" {
-			r.warnf("%s", ep.skipped)
+			skipped[ep.skipped]++
 		}
 		planned = planned || ep.skipped == ""
 		fp.sum.Add(&ep.sum)
+	}
+	for _, why := range slices.Sorted(maps.Keys(skipped)) {
+		r.warnf("%s: %d cubins left alone: %s", f.Name, skipped[why], why)
 	}
 	if !planned {
 		return fmt.Errorf("%s: no cubin that can be patched", f.Name)
@@ -172,7 +177,7 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 	planner, err := r.planner(c)
 	var noTable *isa.UnknownArchError
 	if errors.As(err, &noTable) || errors.Is(err, errOldArch) {
-		ep.skipped = fmt.Sprintf("%s: %v; left alone", placeOf(fp, e), err)
+		ep.skipped = err.Error()
 		return ep
 	}
 	if err != nil {
