@@ -88,7 +88,7 @@ func runDiff(e *env, args []string) error {
 	r := &diffRun{env: e}
 	fs := e.flags()
 	r.narrowing.flags(fs)
-	fs.StringArrayVar(&r.narrowing.kernels, "only", nil, "")
+	only := fs.StringArray("only", nil, "")
 	fs.StringVarP(&r.level, "level", "l", "code", "")
 	fs.StringVar(&r.ignore, "ignore", "", "")
 	fs.BoolVar(&r.summary, "summary", false, "")
@@ -111,6 +111,7 @@ func runDiff(e *env, args []string) error {
 	if files[0] == "-" && files[1] == "-" {
 		return e.usagef("only one of the files can be standard input")
 	}
+	r.kernels = append(r.kernels, *only...)
 	opt, err := r.check()
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func (r *diffRun) openPage(a, b *diffSide) (diffOutput, error) {
 	if r.html == "" {
 		return noOutput{}, nil
 	}
-	p := &diffPage{run: r, printer: &diff.Printer{A: a.file.Name, B: b.file.Name, Context: max(r.context, 1), Paint: paintHTML}}
+	p := &diffPage{run: r, printer: &diff.Printer{A: a.file.Name, B: b.file.Name, Context: max(r.context, 1), Count: r.opt.Count, Paint: paintHTML}}
 	if !r.mangled {
 		p.printer.Demangle = elfx.Demangle
 	}

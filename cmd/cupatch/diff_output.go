@@ -28,7 +28,7 @@ func (r *diffRun) output(a, b *diffSide) diffOutput {
 
 // printer returns the printer that the options ask for.
 func (r *diffRun) printer(a, b *diffSide) *diff.Printer {
-	p := &diff.Printer{A: a.file.Name, B: b.file.Name, Context: r.context}
+	p := &diff.Printer{A: a.file.Name, B: b.file.Name, Context: r.context, Count: r.opt.Count}
 	if r.context == 0 {
 		p.Context = -1
 	}
@@ -103,7 +103,7 @@ func (t *diffTable) end(res *diff.Result) error {
 			fmt.Fprintln(r.stdout, line)
 		}
 	case r.stat:
-		for _, row := range res.Rows {
+		for _, row := range res.Counting() {
 			fmt.Fprintf(r.stdout, "%-14s ~%d +%d -%d  %s %s\n", row.Class, row.Changed, row.Inserted, row.Deleted, row.Arch, name(row.Name))
 		}
 		fmt.Fprintln(r.stdout, res.CountsLine())

@@ -195,6 +195,7 @@ func (c *comparer) wrapping() {
 	note := func(what, format string, args ...any) {
 		c.r.Notes = append(c.r.Notes, Note{Kind: Wrapping, What: what, Text: fmt.Sprintf(format, args...)})
 	}
+	before := len(c.r.Notes)
 	if x, y := a.file.Kind, b.file.Kind; x != y {
 		note("container", "%s → %s", x, y)
 	}
@@ -205,15 +206,16 @@ func (c *comparer) wrapping() {
 		x, y := contentsOf(a, kind), contentsOf(b, kind)
 		sx, sy := slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))
 		switch gone, fresh := without(sx, sy), without(sy, sx); {
+		case len(gone)+len(fresh) > 0 && kind != elfx.KindELF:
+			note("entries", "%d and %d of kind %s, which are not compared, differ", len(x), len(y), kind)
+			c.r.Notes[len(c.r.Notes)-1].Always = true
 		case len(x) != len(y):
 			note("entries", "%d → %d of kind %s", len(x), len(y), kind)
-		case len(gone)+len(fresh) > 0 && kind != elfx.KindELF:
-			note("entries", "of kind %s differ: %d of %d", kind, len(fresh), len(y))
 		case len(gone)+len(fresh) == 0 && !slices.Equal(x, y):
 			note("entries", "of kind %s are the same in another order", kind)
 		}
 	}
-	if len(c.r.Notes) == 0 && c.r.Kinds&^Wrapping == 0 {
+	if len(c.r.Notes) == before && c.r.Kinds&^Wrapping == 0 {
 		note("file", "what surrounds the GPU code differs")
 	}
 }

@@ -61,7 +61,7 @@ type sectionDiff struct {
 
 // note adds a note; the same one again is only counted.
 func (s *sectionDiff) note(k Kinds, what, format string, args ...any) {
-	n := Note{k, s.where, what, fmt.Sprintf(format, args...)}
+	n := Note{Kind: k, Where: s.where, What: what, Text: fmt.Sprintf(format, args...)}
 	if s.seen[n]++; s.seen[n] == 1 {
 		s.notes = append(s.notes, n)
 	}

@@ -60,7 +60,13 @@ type Note struct {
 	Where string // the entries, such as #3 and #4; empty for the whole file or a bare cubin
 	What  string // the section, or what else it is about
 	Text  string
+	// Always says that reports must not keep silent about it: something that was not
+	// compared, such as PTX, differs.
+	Always bool
 }
+
+// shown reports whether a report of r has the note.
+func (n Note) shown(r *Result) bool { return n.Always || n.Kind&r.Count != 0 }
 
 func (n Note) String() string {
 	s := n.What + ": " + n.Text

@@ -25,7 +25,7 @@ func (r *Result) Summary(style SummaryStyle, demangle func(string) string) strin
 	}
 	head := []string{"kernel", "class", "changed", "instructions", "registers", "spills"}
 	var rows [][]string
-	for _, row := range r.Rows {
+	for _, row := range r.Counting() {
 		rows = append(rows, []string{
 			row.Arch + " " + demangle(row.Name), row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers),
 			arrow(row.Spills),
@@ -44,7 +44,7 @@ func (r *Result) Summary(style SummaryStyle, demangle func(string) string) strin
 	}
 	lines := r.unpairedLines(demangle)
 	for _, n := range r.Notes {
-		if n.Kind&(r.Count|Data) != 0 {
+		if n.shown(r) {
 			lines = append(lines, n.Kind.String()+": "+n.String())
 		}
 	}
@@ -61,6 +61,17 @@ func (r *Result) Summary(style SummaryStyle, demangle func(string) string) strin
 		b.WriteString(r.CountsLine() + "\n")
 	}
 	return b.String()
+}
+
+// Counting returns the rows of the kernels with a difference that counts.
+func (r *Result) Counting() []Row {
+	var out []Row
+	for _, row := range r.Rows {
+		if row.Kinds&r.Count != 0 {
+			out = append(out, row)
+		}
+	}
+	return out
 }
 
 // classText returns the class, and what differs beside the code.

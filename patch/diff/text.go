@@ -15,6 +15,8 @@ import (
 type Printer struct {
 	// A and B are the names of the files for the heads of listings.
 	A, B string
+	// Count has the kinds of difference that are shown; 0 means all of them.
+	Count Kinds
 	// Context is the number of equal lines around a difference; 0 means 3, -1 none.
 	Context int
 	// SideBySide writes the two listings beside each other, in so many columns; 0 is the
@@ -48,6 +50,9 @@ func (p *Printer) paint(m Mark, s string) string {
 	return p.Paint(m, s)
 }
 
+// counts reports whether one of the kinds k is shown.
+func (p *Printer) counts(k Kinds) bool { return p.Count == 0 || k&p.Count != 0 }
+
 func (p *Printer) context() int {
 	switch {
 	case p.Context == 0:
@@ -60,7 +65,7 @@ func (p *Printer) context() int {
 
 // String returns the whole report.
 func (r *Result) String() string {
-	p := Printer{A: r.A.Name, B: r.B.Name}
+	p := Printer{A: r.A.Name, B: r.B.Name, Count: r.Count}
 	var b []byte
 	for _, k := range r.Kernels {
 		b = p.AppendKernel(b, k)
@@ -79,9 +84,9 @@ func (p *Printer) name(k *KernelDiff) string {
 }
 
 // AppendKernel appends what there is to say about a pair of kernels: nothing where no
-// difference was found.
+// difference was found that is to be shown.
 func (p *Printer) AppendKernel(dst []byte, k *KernelDiff) []byte {
-	if k.Kinds == 0 {
+	if k.Kinds == 0 || !p.counts(k.Kinds) {
 		return dst
 	}
 	line := fmt.Sprintf("%s %s: %s", k.Arch, p.name(k), k.Class)
@@ -95,14 +100,20 @@ func (p *Printer) AppendKernel(dst []byte, k *KernelDiff) []byte {
 		}
 		dst = append(dst, '\n')
 	}
-	for _, m := range k.Modifiers {
-		dst = fmt.Appendf(dst, "  modifiers: %s\n", m)
+	if p.counts(Modifiers) {
+		for _, m := range k.Modifiers {
+			dst = fmt.Appendf(dst, "  modifiers: %s\n", m)
+		}
 	}
-	dst = appendChanges(dst, "resources", k.Resources)
-	dst = appendChanges(dst, "data", k.Data)
+	if p.counts(Resources) {
+		dst = appendChanges(dst, "resources", k.Resources)
+	}
+	if p.counts(Data) {
+		dst = appendChanges(dst, "data", k.Data)
+	}
 	dst = appendChanges(dst, "relocations", k.Relocs)
 	dst = appendOpcodes(dst, k.Opcodes)
-	if p.Brief || len(k.Ops) == 0 {
+	if p.Brief || len(k.Ops) == 0 || !p.counts(k.Kinds&codeKinds) {
 		return dst
 	}
 	if p.SideBySide > 0 {
@@ -222,6 +233,17 @@ func (d *CodeDiff) lines() []line {
 	return out
 }
 
+// lines merges the two listings; changes that are not to be shown count as equal.
+func (p *Printer) lines(d *CodeDiff) []line {
+	lines := d.lines()
+	for i := range lines {
+		if o := lines[i].op; o != nil && o.Kind == OpChange && !p.counts(o.Kinds) {
+			lines[i].op = nil
+		}
+	}
+	return lines
+}
+
 // hunks returns the stretches of lines to show, as bounds.
 func hunks(lines []line, context int) [][2]int {
 	var out [][2]int
@@ -260,7 +282,7 @@ func (c *Code) appendLine(dst []byte, i int) []byte {
 func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
 	dst = append(dst, p.paint(MarkHeading, "--- "+p.A+" "+k.NameA)+"\n"...)
 	dst = append(dst, p.paint(MarkHeading, "+++ "+p.B+" "+k.NameB)+"\n"...)
-	lines := k.lines()
+	lines := p.lines(k.CodeDiff)
 	for _, h := range hunks(lines, p.context()) {
 		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
 		for n := h[0]; n < h[1]; {
@@ -400,7 +422,7 @@ func pieces(s string) []string {
 // appendSides appends the differences as two columns.
 func (p *Printer) appendSides(dst []byte, k *KernelDiff) []byte {
 	width := max((p.SideBySide-3)/2, 20)
-	lines := k.lines()
+	lines := p.lines(k.CodeDiff)
 	for _, h := range hunks(lines, p.context()) {
 		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
 		for _, l := range lines[h[0]:h[1]] {
@@ -444,7 +466,7 @@ func (p *Printer) AppendEnd(dst []byte, r *Result) []byte {
 	dst = p.appendOnly(dst, "-", r.A.Name, r.OnlyA)
 	dst = p.appendOnly(dst, "+", r.B.Name, r.OnlyB)
 	for _, n := range r.Notes {
-		if n.Kind&(r.Count|Data) != 0 {
+		if n.shown(r) {
 			dst = fmt.Appendf(dst, "%s: %s\n", n.Kind, n)
 		}
 	}
