@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"math/rand"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,26 +18,47 @@ func FuzzFiles(f *testing.F) {
 	for _, name := range []string{"sm_90/pair.cubin", "sm_90/calls_rel.cubin", "sm_75/control.cubin"} {
 		f.Add(readCubin(f, pairs+name), readCubin(f, pairs+"sm_90/pair_O1.cubin"))
 	}
-	f.Fuzz(func(t *testing.T, p, q []byte) {
-		x, err1 := elfx.Open("x", p, &elfx.Options{MaxEntry: 1 << 24})
-		y, err2 := elfx.Open("y", q, &elfx.Options{MaxEntry: 1 << 24})
-		if err1 != nil || err2 != nil {
-			return
+	f.Fuzz(bothWays)
+}
+
+// bothWays compares what may be cubins in both directions.
+func bothWays(t *testing.T, p, q []byte) {
+	x, err1 := elfx.Open("x", p, &elfx.Options{MaxEntry: 1 << 24})
+	y, err2 := elfx.Open("y", q, &elfx.Options{MaxEntry: 1 << 24})
+	if err1 != nil || err2 != nil {
+		return
+	}
+	r, err := Files(x, y, Options{Jobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.String()
+	_ = r.Explain()
+	back, err := Files(y, x, Options{Jobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Classes != back.Classes || r.Kinds&^Wrapping != back.Kinds&^Wrapping {
+		t.Errorf("%v %s one way, %v %s the other", r.Classes, r.Kinds, back.Classes, back.Kinds)
+	}
+}
+
+// TestRandomDamage compares cubins with copies in which bytes are changed at random.
+func TestRandomDamage(t *testing.T) {
+	seed := rand.Int63()
+	r := rand.New(rand.NewSource(seed))
+	for _, name := range []string{"sm_90/pair.cubin", "sm_90/calls_rel.cubin", "sm_75/control.cubin", "sm_90/control.cubin"} {
+		p := readCubin(t, pairs+name)
+		for range 50 {
+			q := slices.Clone(p)
+			for range 1 + r.Intn(30) {
+				q[r.Intn(len(q))] = byte(r.Intn(256))
+			}
+			if bothWays(t, p, q); t.Failed() {
+				t.Fatalf("%s, seed %d", name, seed)
+			}
 		}
-		r, err := Files(x, y, Options{Jobs: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = r.String()
-		_ = r.Explain()
-		back, err := Files(y, x, Options{Jobs: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Classes != back.Classes || r.Kinds&^Wrapping != back.Kinds&^Wrapping {
-			t.Errorf("%v %s one way, %v %s the other", r.Classes, r.Kinds, back.Classes, back.Kinds)
-		}
-	})
+	}
 }
 
 // TestCorpus compares every cubin of the public corpus with itself, and at random with
