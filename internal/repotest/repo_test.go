@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,10 +21,21 @@ const (
 	module = "github.com/cupatch/cupatch/"
 )
 
-// files returns the paths, relative to root and with slashes, of what a checkout holds,
-// and its directories aside those that begin with a dot.
+// files returns the paths, relative to root and with slashes, of what is or would be
+// checked in: what git lists, or, where there is no git, all files.
 func files(t *testing.T) []string {
 	t.Helper()
+	cmd := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	if list, err := cmd.Output(); err == nil {
+		var out []string
+		for _, path := range strings.Split(strings.TrimRight(string(list), "\x00"), "\x00") {
+			if _, err := os.Stat(filepath.Join(root, path)); err == nil { // not deleted meanwhile
+				out = append(out, path)
+			}
+		}
+		return out
+	}
 	var out []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
