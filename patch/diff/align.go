@@ -13,6 +13,8 @@ type aligner struct {
 	a, b  []uint64
 	match []int32
 	depth int
+
+	v, trace []int32 // memory of myersStep
 }
 
 // alignKeys returns an alignment of a and b in which paired elements are equal; -1 is
@@ -141,16 +143,16 @@ type front struct{ d, k, x int }
 func (al *aligner) myersStep(a0, a1, b0, b1 int) (int, int) {
 	n, m := a1-a0, b1-b0
 	limit := min(n+m, maxEdits)
-	v := make([]int32, 2*limit+3)
+	v := append(al.v[:0], make([]int32, 2*limit+3)...)
 	for i := range v {
 		v[i] = never
 	}
+	al.v, al.trace = v, al.trace[:0]
 	off := limit + 1
 	v[off+1] = 0
-	var trace [][]int32
 	var best front
 	for d := 0; d <= limit; d++ {
-		trace = append(trace, slices.Clone(v[off-d:off+d+1]))
+		al.trace = append(al.trace, v[off-d:off+d+1]...)
 		for k := max(-d, -m+(d+m)&1); k <= min(d, n); k += 2 {
 			x := al.extend(v, off, d, k, a0, a1, b0, b1)
 			v[off+k] = int32(x)
@@ -161,12 +163,12 @@ func (al *aligner) myersStep(a0, a1, b0, b1 int) (int, int) {
 				best = front{d, k, x}
 			}
 			if x == n && x-k == m {
-				al.backtrack(trace, best, a0, b0)
+				al.backtrack(best, a0, b0)
 				return a1, b1
 			}
 		}
 	}
-	al.backtrack(trace, best, a0, b0)
+	al.backtrack(best, a0, b0)
 	return a0 + best.x, b0 + best.x - best.k
 }
 
@@ -189,12 +191,12 @@ func (al *aligner) extend(v []int32, off, d, k, a0, a1, b0, b1 int) int {
 	return i - a0
 }
 
-// backtrack notes the pairs of the path to f. The trace has, for each number of edits,
-// the diagonals as they were before it.
-func (al *aligner) backtrack(trace [][]int32, f front, a0, b0 int) {
+// backtrack notes the pairs of the path to f. The trace has, for each number d of edits,
+// the 2d+1 diagonals as they were before it.
+func (al *aligner) backtrack(f front, a0, b0 int) {
 	x, k := f.x, f.k
 	for d := f.d; d > 0; d-- {
-		prev := trace[d]
+		prev := al.trace[d*d : (d+1)*(d+1)]
 		at := func(k int) int32 {
 			if i := k + d; i >= 0 && i < len(prev) {
 				return prev[i]

@@ -344,10 +344,15 @@ func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line) []byte {
 		if l.b < 0 {
 			continue
 		}
+		if p.Paint == nil && l.op.Kind != OpMove {
+			dst = k.B.appendLine(append(dst, '+'), int(l.b))
+			dst = append(appendFields(dst, k.Fields(*l.op)), '\n')
+			continue
+		}
 		s := k.B.Line(int(l.b))
 		switch l.op.Kind {
 		case OpChange:
-			s = p.marked(MarkNew, s, k.A.Line(int(l.a))) + " // " + fieldsText(k.Fields(*l.op))
+			s = p.marked(MarkNew, s, k.A.Line(int(l.a))) + string(appendFields(nil, k.Fields(*l.op)))
 		case OpMove:
 			s = p.paint(MarkNew, fmt.Sprintf("%s // moved from %#x", s, k.A.PC(int(l.op.A))))
 		default:
@@ -358,12 +363,17 @@ func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line) []byte {
 	return dst
 }
 
-func fieldsText(fields []FieldChange) string {
-	var out []string
-	for _, f := range fields {
-		out = append(out, f.String())
+// appendFields appends the fields that changed as a comment.
+func appendFields(dst []byte, fields []FieldChange) []byte {
+	for i, f := range fields {
+		sep := "; "
+		if i == 0 {
+			sep = " // "
+		}
+		dst = append(append(append(dst, sep...), f.Name...), ": "...)
+		dst = append(append(append(dst, f.A...), " → "...), f.B...)
 	}
-	return strings.Join(out, "; ")
+	return dst
 }
 
 // marked returns s with the parts marked that other has not.

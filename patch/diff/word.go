@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -79,50 +80,59 @@ func compareWords(a, b *Code, i, j int, list bool) (Kinds, []FieldChange) {
 
 // control lists the differences of two control codes.
 func (c *comparison) control(p, q isa.Control) {
-	num := func(n uint8) string {
-		if n == isa.NoBar {
-			return "-"
+	add := func(name string, a, b uint8, text func(uint8) string) {
+		if a != b {
+			c.add(Control, name, text(a), text(b))
 		}
-		return fmt.Sprint(n)
 	}
-	yield := func(y bool) string {
-		if y {
-			return "Y"
-		}
+	add("stall", p.Stall, q.Stall, number)
+	add("yield", boolByte(p.Yield), boolByte(q.Yield), yieldText)
+	add("wbar", p.WBar, q.WBar, barText)
+	add("rbar", p.RBar, q.RBar, barText)
+	add("wait", p.Wait, q.Wait, waitText)
+	add("reuse", p.Reuse, q.Reuse, reuseText)
+	add("batch", p.Batch, q.Batch, number)
+}
+
+func number(n uint8) string { return strconv.Itoa(int(n)) }
+
+func boolByte(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func yieldText(y uint8) string { return "-Y"[y : y+1] }
+
+// barText writes the number of a scoreboard.
+func barText(n uint8) string {
+	if n == isa.NoBar {
 		return "-"
 	}
-	for _, f := range []struct{ name, a, b string }{
-		{"stall", fmt.Sprint(p.Stall), fmt.Sprint(q.Stall)},
-		{"yield", yield(p.Yield), yield(q.Yield)},
-		{"wbar", num(p.WBar), num(q.WBar)},
-		{"rbar", num(p.RBar), num(q.RBar)},
-		{"wait", waitText(p.Wait), waitText(q.Wait)},
-		{"reuse", reuseText(p.Reuse), reuseText(q.Reuse)},
-		{"batch", fmt.Sprint(p.Batch), fmt.Sprint(q.Batch)},
-	} {
-		if f.a != f.b {
-			c.add(Control, f.name, f.a, f.b)
-		}
-	}
+	return number(n)
 }
 
 // waitText lists the scoreboards of a wait mask.
-func waitText(mask uint8) string { return bitText(mask, 6, "0,1,2,3,4,5") }
+func waitText(mask uint8) string { return bitText(mask, "0", "1", "2", "3", "4", "5") }
 
 // reuseText lists the operands of a reuse mask.
-func reuseText(mask uint8) string { return bitText(mask, 3, "a,b,c") }
+func reuseText(mask uint8) string { return bitText(mask, "a", "b", "c") }
 
-func bitText(mask uint8, n int, names string) string {
-	var out []string
-	for i, name := range strings.Split(names, ",")[:n] {
-		if mask>>i&1 != 0 {
-			out = append(out, name)
-		}
-	}
-	if out == nil {
+func bitText(mask uint8, names ...string) string {
+	if mask == 0 {
 		return "-"
 	}
-	return strings.Join(out, ",")
+	s := ""
+	for i, name := range names {
+		if mask>>i&1 != 0 {
+			if s != "" {
+				s += ","
+			}
+			s += name
+		}
+	}
+	return s
 }
 
 // bits adds the ranges of bits that d has.
@@ -201,7 +211,8 @@ func (c *comparison) registers(v *variantInfo, d isa.Word) isa.Word {
 		rest = rest.AndNot(m)
 		c.kinds |= Registers
 		if c.list {
-			c.add(Registers, "register", fmt.Sprintf("%s%d", fileNames[s.file], old), fmt.Sprintf("%s%d", fileNames[s.file], now))
+			name := fileNames[s.file]
+			c.add(Registers, "register", name+strconv.FormatUint(old, 10), name+strconv.FormatUint(now, 10))
 		}
 	}
 	return rest
