@@ -222,3 +222,24 @@ func validate(root, s map[string]any, v any, at string) (bad []string) {
 func isType[T any](v any) bool { _, ok := v.(T); return ok }
 
 func asList(v any) []any { l, _ := v.([]any); return l }
+
+// TestReturnAddress moves a call whose return address a MOV holds.
+func TestReturnAddress(t *testing.T) {
+	table, err := isa.Load(isa.Arch{SM: 90})
+	if err != nil {
+		t.Skip(err)
+	}
+	const src = "BRA L1\nL1:\nMOV R20, L2\nMOV R21, 0x77\nCALL.REL.NOINC L3\nL2:\nEXIT\nL3:\nIADD3 R4, R4, 0x1, RZ\nRET.REL.NODEC R20 0x0"
+	moved := strings.Replace(src, "BRA L1\n", "BRA L1\nNOP\nNOP\nNOP\n", 1)
+	if d := both(t, source(t, table, src), source(t, table, moved)); d.Class != SameCode {
+		t.Errorf("the call moved: class %s, want same-code", d.Class)
+	}
+	other := strings.Replace(moved, "R20, L2", "R20, L3", 1)
+	if d := both(t, source(t, table, src), source(t, table, other)); d.Class != CodeDiffers {
+		t.Errorf("another return address: class %s, want code", d.Class)
+	}
+	number := strings.Replace(moved, "0x77", "0x78", 1)
+	if d := both(t, source(t, table, src), source(t, table, number)); d.Class != CodeDiffers {
+		t.Errorf("another number: class %s, want code", d.Class)
+	}
+}
