@@ -117,7 +117,7 @@ func TestAddressesInBanks(t *testing.T) {
 	if got := d.bankChange(bank(0x10, 0x70), bank(0x10, 0x90)); d.Class != SameCode || got != "" {
 		t.Errorf("class %s, the addresses of the same instructions: %q", d.Class, got)
 	}
-	if got := d.bankChange(bank(0x10, 0x70), bank(0x10, 0x60)); got != "1 words differ, the first at 0x4" {
+	if got := d.bankChange(bank(0x10, 0x70), bank(0x10, 0x60)); got != "other in 1 word, the first at 0x4" {
 		t.Errorf("another instruction: %q", got)
 	}
 }

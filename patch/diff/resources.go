@@ -222,7 +222,7 @@ func (d *CodeDiff) bankChange(p, q []byte) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d words differ, the first at %#x", n, first)
+	return fmt.Sprintf("other in %s, the first at %#x", plural(n, "word"), first)
 }
 
 // sameAddress reports whether u and v are addresses of corresponding instructions.

@@ -517,7 +517,7 @@ func (r *Result) CountsLine() string {
 			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.text))
 		}
 	}
-	s := fmt.Sprintf("%s: %d kernels compared", r.Verdict(), r.Compared)
+	s := fmt.Sprintf("%s: %s compared", r.Verdict(), plural(r.Compared, "kernel"))
 	if parts != nil {
 		s += ": " + strings.Join(parts, ", ")
 	}
@@ -525,6 +525,14 @@ func (r *Result) CountsLine() string {
 		s += fmt.Sprintf("; %d and %d words not known, compared by their bits", a, b)
 	}
 	return s
+}
+
+// plural writes a number of things.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // Explain returns, line by line, why the two files differ at all.
