@@ -32,6 +32,8 @@ What could not be explained is reported at the end, and the exit status is then 
                          table of another one; may be repeated
       --no-scan          do not try all opcodes
       --tests N          random words that a class has to predict (default 2000)
+      --mutants N        words of seeds and examples with bits flipped that the whole table
+                         has to predict (default 200000)
       --workers N        processes of nvdisasm (default 2)
       --cache DIR        where finished classes are kept, so that an interrupted run goes
                          on where it stopped (default: the user's cache folder)
@@ -57,6 +59,7 @@ func runIsaLearn(e *env, args []string) error {
 	seeds := fs.StringArray("seed-from", nil, "")
 	noScan := fs.Bool("no-scan", false, "")
 	tests := fs.Int("tests", 2000, "")
+	mutants := fs.Int("mutants", 200000, "")
 	workers := fs.Int("workers", 2, "")
 	cache := fs.String("cache", "", "")
 	if _, err := e.parse(fs, args); err != nil {
@@ -68,8 +71,8 @@ func runIsaLearn(e *env, args []string) error {
 		return e.usageError(err)
 	case *out == "":
 		return e.usagef("where to? say -o FILE")
-	case *tests < 1 || *workers < 1:
-		return e.usagef("--tests and --workers count from 1")
+	case *tests < 1 || *workers < 1 || *mutants < 0:
+		return e.usagef("--tests and --workers count from 1, --mutants from 0")
 	}
 	if *cache == "" {
 		dir, err := os.UserCacheDir()
@@ -82,7 +85,7 @@ func runIsaLearn(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	opt := learn.Options{Arch: a, NVDisasm: *tool, Cache: *cache, Scan: !*noScan, Tests: *tests, Workers: *workers}
+	opt := learn.Options{Arch: a, NVDisasm: *tool, Cache: *cache, Scan: !*noScan, Tests: *tests, Mutants: *mutants, Workers: *workers}
 	file := &isa.TableFile{Arch: a, Tool: version}
 	var baseFile *isa.TableFile
 	if *base != "" {

@@ -100,9 +100,15 @@ func (c *class) silentVariant() *isa.Variant {
 			c.free = c.free.AndNot(isa.BitWord(bs[i]))
 		}
 	}
+	for i := 0; i < 3; i++ {
+		w := schedField.MustSet(c.base, 17).Or(isa.BitWord(122 + i))
+		if c.o.Ask([]isa.Word{w})[0].OK {
+			c.sched |= 1 << i
+		}
+	}
 	stem, _, _ := strings.Cut(c.name, "_")
 	key := c.free.Or(schedMask).Or(guardMask).Not()
-	v := &isa.Variant{Class: c.name, Mask: key, Value: c.base.And(key), Ignored: c.free.AndNot(controlMask)}
+	v := &isa.Variant{Class: c.name, Mask: key, Value: c.base.And(key), Sched: c.sched, Ignored: c.free.AndNot(controlMask)}
 	v.Template = []isa.Piece{
 		{Alts: []isa.Alt{{{Lit: strings.ToUpper(stem)}}}},
 		{Tests: []isa.Test{{Field: isa.Bits(0, 0)}}, Table: []uint16{isa.PieceSilent, isa.PieceSilent}, Alts: []isa.Alt{nil}},

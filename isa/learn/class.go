@@ -374,27 +374,25 @@ func (c *class) survey() {
 	c.findAtoms(fs)
 }
 
-// explore looks for neighbouring classes: one flip away from the base, or one flip and
-// one of the bits that often tell classes apart.
+// explore looks two flips around the base. Words of other classes are handed on; bits
+// that leave the class alone, but not together with another, become part of it.
 func (c *class) explore() {
-	var ws []isa.Word
+	ws := neighbours(c.base)
 	for b := 16; b < 105; b++ {
-		if b == 91 {
-			continue
-		}
-		w := c.base.Xor(isa.BitWord(b))
-		ws = append(ws, w)
-		for _, p := range []int{59, 60, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91} {
-			if p > b {
-				ws = append(ws, w.Xor(isa.BitWord(p)))
-			}
+		if b != 91 {
+			ws = append(ws, c.base.Xor(isa.BitWord(b)).Xor(isa.BitWord(91)))
 		}
 	}
-	for _, f := range slotMasks(c) {
-		ws = append(ws, c.base.Or(f), c.base.AndNot(f))
+	for _, op := range c.operands {
+		m := op.field.Mask()
+		ws = append(ws, c.base.Or(m), c.base.AndNot(m))
 	}
 	seen := map[string]bool{c.name: true}
 	for i, name := range c.o.ClassOf(ws) {
+		d := ws[i].Xor(c.base)
+		if name == c.name && d.And(opcodeMask).IsZero() {
+			c.admit(d)
+		}
 		if name != "" && !seen[name] {
 			seen[name] = true
 			c.found = append(c.found, ws[i])
@@ -402,13 +400,14 @@ func (c *class) explore() {
 	}
 }
 
-// slotMasks lists the bits of each operand.
-func slotMasks(c *class) []isa.Word {
-	var ms []isa.Word
-	for _, op := range c.operands {
-		ms = append(ms, op.field.Mask())
+// admit makes bits part of the class which the single flips had shown to leave it.
+func (c *class) admit(bits isa.Word) []int {
+	var atoms []int
+	for _, b := range bitsOfWord(bits.AndNot(c.free).AndNot(controlMask)) {
+		c.free = c.free.Or(isa.BitWord(b))
+		atoms = append(atoms, c.addBit(b))
 	}
-	return ms
+	return atoms
 }
 
 // shape finds the operands and says which bits they have.

@@ -1,6 +1,8 @@
 package learn
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -72,6 +74,27 @@ func (p *pool) next() (key, []isa.Word, bool) {
 	p.queue = p.queue[1:]
 	p.busy++
 	return k, append([]isa.Word(nil), p.samples[k]...), true
+}
+
+// again puts a class back into the queue, where it is not there yet.
+func (p *pool) again(k key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Contains(p.queue, k) {
+		p.queue = append(p.queue, k)
+	}
+}
+
+// examples returns every word that is kept.
+func (p *pool) examples() []isa.Word {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []isa.Word
+	for _, ws := range p.samples {
+		out = append(out, ws...)
+	}
+	slices.SortFunc(out, func(a, b isa.Word) int { return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi)) })
+	return out
 }
 
 // finish says that a class handed out by next is done.

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"sort"
 	"sync"
 
 	"github.com/cupatch/cupatch/isa"
@@ -45,6 +44,7 @@ type Options struct {
 	Seeds    []isa.Word   // words to start from: real code, or words of other architectures
 	Scan     bool         // also try every opcode
 	Tests    int          // random words that each class has to predict; 2000 if 0
+	Mutants  int          // words of seeds and examples, with bits flipped, that the whole table has to predict
 	Workers  int          // nvdisasm processes; 2 if 0
 	Done     func(Result) // called for each class learned, one at a time
 	Base     *isa.Table   // a related architecture whose variants are tried first
@@ -86,7 +86,7 @@ func Learn(opt Options) (results []Result, err error) {
 			p.add(name, w)
 		}
 	}
-	l := &run{opt: opt, pool: p, known: map[key]Result{}}
+	l := &run{opt: opt, pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}}
 	for _, r := range opt.Known {
 		l.known[key{r.Opcode, r.Class}] = r
 	}
@@ -95,17 +95,18 @@ func Learn(opt Options) (results []Result, err error) {
 			return nil, err
 		}
 	}
-	if err := each(os, func(i int, o *Oracle) { l.work(o) }); err != nil {
-		return nil, err
-	}
-	sort.Slice(l.results, func(i, j int) bool {
-		a, b := l.results[i], l.results[j]
-		if a.Opcode != b.Opcode {
-			return a.Opcode < b.Opcode
+	for round := uint64(0); ; round++ {
+		if err := each(os, func(i int, o *Oracle) { l.work(o) }); err != nil {
+			return nil, err
 		}
-		return a.Class < b.Class
-	})
-	return l.results, nil
+		if round == huntRounds || opt.Mutants == 0 {
+			return l.sorted(), nil
+		}
+		wrong, err := l.hunt(os, round)
+		if err != nil || wrong == 0 {
+			return l.sorted(), err
+		}
+	}
 }
 
 // search looks for words of as many classes as it can find: in the related table, in the
@@ -174,7 +175,8 @@ type run struct {
 	known map[key]Result
 
 	mu      sync.Mutex
-	results []Result
+	results map[key]Result
+	hard    map[key][]isa.Word // words that a class got wrong
 }
 
 // work learns classes until there are no more.
@@ -192,26 +194,30 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 	defer l.pool.finish()
 	res, have := l.known[k]
 	if !have {
-		res = LearnClass(o, k.name, samples, l.opt.Tests)
+		l.mu.Lock()
+		hard := l.hard[k]
+		l.mu.Unlock()
+		res = LearnClass(o, k.name, samples, l.opt.Tests, hard)
 		for i, name := range o.ClassOf(res.found) {
 			l.pool.add(name, res.found[i])
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.results = append(l.results, res)
+	l.results[k] = res
 	if l.opt.Done != nil && !have {
 		l.opt.Done(res)
 	}
 }
 
-// LearnClass learns the encoding class called name, of which samples are words.
-func LearnClass(o *Oracle, name string, samples []isa.Word, tests int) Result {
+// LearnClass learns the encoding class called name, of which samples are words. It has to
+// predict the text of so many random words (tests), and of those in hard.
+func LearnClass(o *Oracle, name string, samples []isa.Word, tests int, hard []isa.Word) Result {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)
 	c := &class{o: o, name: name, outside: map[int]Answer{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
 	res := Result{Class: name, Opcode: opcodeOf(samples[0])}
-	res.Variant, res.Misses, res.Tested = c.learn(samples, tests)
+	res.Variant, res.Misses, res.Tested = c.learn(samples, tests, hard)
 	res.Text, res.found, res.Notes = c.text, c.found, c.notes
 	return res
 }
@@ -219,7 +225,7 @@ func LearnClass(o *Oracle, name string, samples []isa.Word, tests int) Result {
 // rounds bounds how often a class is refined.
 const rounds = 14
 
-func (c *class) learn(samples []isa.Word, tests int) (*isa.Variant, int, int) {
+func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Variant, int, int) {
 	if !c.enrich(samples) {
 		c.note("no accepted sample")
 		return nil, 0, 0
@@ -238,6 +244,9 @@ func (c *class) learn(samples []isa.Word, tests int) (*isa.Variant, int, int) {
 	for round := 0; ; round++ {
 		n := min(tests, 150<<round)
 		misses := c.predict(v, c.random(v, n), 6)
+		if len(misses) == 0 && n >= tests {
+			misses = c.predict(v, hard, 6)
+		}
 		if len(misses) == 0 && n >= tests {
 			return v, c.checkSchedules(v), n
 		}

@@ -82,6 +82,9 @@ func (c *class) random(v *isa.Variant, n int) []isa.Word {
 
 func (c *class) randomWord(v *isa.Variant) isa.Word {
 	p := []float64{0.03, 0.1, 0.25, 0.5}[c.rng.IntN(4)]
+	if c.rng.IntN(3) == 0 {
+		return c.specialWord(v)
+	}
 	w := c.base
 	for _, b := range bitsOfWord(c.free) {
 		if c.rng.Float64() < p && (b < 105) {
@@ -104,6 +107,34 @@ func (c *class) randomWord(v *isa.Variant) isa.Word {
 			w = op.field.MustSet(w, c.rng.Uint64()&ones)
 		case 6, 7, 8:
 			w = op.field.MustSet(w, c.good(n, map[uint64]bool{}, false))
+		}
+	}
+	w = randomControl(c.rng.Uint64(), w, v.Sched)
+	if c.drain {
+		w = w.AndNot(schedMask)
+	}
+	return w.AndNot(v.Mask).Or(v.Value)
+}
+
+// specialWord returns a word in which several tests say yes and few bits are changed:
+// aliases need such coincidences.
+func (c *class) specialWord(v *isa.Variant) isa.Word {
+	var on []int
+	for i, a := range c.atoms {
+		exclusive := slices.ContainsFunc(on, func(b int) bool { return c.exclusive(i, b) })
+		if a.bit < 0 && !exclusive && c.rng.IntN(3) > 0 {
+			on = append(on, i)
+		}
+	}
+	w := c.fill(on)
+	p := []float64{0, 0.01, 0.03, 0.1}[c.rng.IntN(4)]
+	rest := c.free
+	for _, op := range c.operands {
+		rest = rest.AndNot(op.field.Mask())
+	}
+	for _, b := range bitsOfWord(rest) {
+		if b < 105 && c.rng.Float64() < p {
+			w = w.Xor(isa.BitWord(b))
 		}
 	}
 	w = randomControl(c.rng.Uint64(), w, v.Sched)
@@ -196,6 +227,10 @@ func (c *class) shrink(v *isa.Variant, m miss) (miss, []unit) {
 // learnFrom makes the regions that a miss shows to be wrong depend on what the miss
 // consists of.
 func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
+	if m.in.Status == isa.StatusUnknown {
+		c.needLegality(c.admit(m.w.Xor(c.base).And(v.Mask))...)
+		return nil
+	}
 	m, us := c.shrink(v, m)
 	if us == nil {
 		return fmt.Errorf("%s: the control code decides: %q", m.w, m.ans.Text)

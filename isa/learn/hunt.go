@@ -1,0 +1,100 @@
+package learn
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// huntRounds bounds how often the whole table is tested and mended.
+const huntRounds = 5
+
+// hunt tests the table of all classes on the seeds and on mutants of them. Words of
+// unknown classes are added to the pool; classes that got words wrong are queued to be
+// learned again with those words. It returns the number of words that were wrong.
+func (l *run) hunt(os []*Oracle, round uint64) (int, error) {
+	var vs []*isa.Variant
+	for _, r := range l.sorted() {
+		if r.Variant != nil {
+			vs = append(vs, r.Variant)
+		}
+	}
+	t := isa.NewTable(l.opt.Arch, vs)
+	words := l.mutants(round)
+	if round == 0 {
+		words = append(words, l.opt.Seeds...)
+	}
+	wrong := make([]int, len(os))
+	err := each(os, func(i int, o *Oracle) {
+		n := len(words)
+		wrong[i] = l.test(o, t, words[n*i/len(os):n*(i+1)/len(os)])
+	})
+	total := 0
+	for _, n := range wrong {
+		total += n
+	}
+	return total, err
+}
+
+// mutants returns examples of every class and seeds, with one to twelve bits flipped.
+func (l *run) mutants(round uint64) []isa.Word {
+	rng := rand.New(rand.NewPCG(17, round))
+	from := l.pool.examples()
+	var out []isa.Word
+	for i := 0; i < l.opt.Mutants; i++ {
+		w := from[rng.IntN(len(from))]
+		if len(l.opt.Seeds) > 0 && i%2 == 0 {
+			w = l.opt.Seeds[rng.IntN(len(l.opt.Seeds))]
+		}
+		for k := 1 + rng.IntN(1+rng.IntN(12)); k > 0; k-- {
+			w = w.Xor(isa.BitWord(rng.IntN(125)))
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// test compares t with nvdisasm on words and sorts out what is wrong.
+func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
+	var bad []isa.Word
+	for i, a := range o.Ask(words) {
+		m, miss := compare(t, words[i], a)
+		if miss && (a.OK || m.in.Status != isa.StatusUnknown) {
+			bad = append(bad, words[i])
+		}
+	}
+	again := map[key]bool{}
+	for i, name := range o.ClassOf(bad) {
+		k := key{opcodeOf(bad[i]), name}
+		l.mu.Lock()
+		_, learned := l.results[k]
+		if learned && len(l.hard[k]) < 60 {
+			l.hard[k] = append(l.hard[k], bad[i])
+		}
+		delete(l.known, k)
+		l.mu.Unlock()
+		if learned {
+			again[k] = true
+		} else {
+			l.pool.add(name, bad[i])
+		}
+	}
+	for k := range again {
+		l.pool.again(k)
+	}
+	return len(bad)
+}
+
+// sorted returns the results in order of opcode and class.
+func (l *run) sorted() []Result {
+	var rs []Result
+	for _, r := range l.results {
+		rs = append(rs, r)
+	}
+	slices.SortFunc(rs, func(a, b Result) int {
+		return cmp.Or(cmp.Compare(a.Opcode, b.Opcode), cmp.Compare(a.Class, b.Class))
+	})
+	return rs
+}
