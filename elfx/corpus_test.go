@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/internal/oracle"
-	"github.com/cupatch/cupatch/internal/oracletest"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
 // TestCorpus reads every file of the public corpus (scripts/corpus): each byte of

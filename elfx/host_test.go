@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/internal/oracletest"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
 // A toolchain builds host programs with nvcc and the machine's compiler.

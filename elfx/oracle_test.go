@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/internal/oracletest"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
 // cubins returns the paths of the cubins of the test data that cuobjdump 13 reads.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/internal/oracletest"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 	"github.com/cupatch/cupatch/isa"
 )
 

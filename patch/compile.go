@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cupatch/cupatch/internal/nearest"
+	"github.com/cupatch/cupatch/patch/nearest"
 	"github.com/cupatch/cupatch/isa"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/isa"
 )
 

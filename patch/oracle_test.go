@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/cupatch/cupatch/internal/oracletest"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 	"github.com/cupatch/cupatch/isa"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/fakecuda"
+	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/gpu"
 )

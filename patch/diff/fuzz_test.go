@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/oracle"
-	"github.com/cupatch/cupatch/internal/oracletest"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
 // FuzzFiles compares a cubin with a damaged one, both ways.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/fakecuda"
+	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 	"github.com/cupatch/cupatch/isa"
 )
 

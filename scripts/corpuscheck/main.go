@@ -28,7 +28,7 @@ import (
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/isa"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
 // A listing maps a kernel's name to the texts of its instructions.

@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/isa"
 )
 

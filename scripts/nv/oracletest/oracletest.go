@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/internal/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
 // A Word is an instruction: bits 0–63 in Lo, 64–127 in Hi. isa.Word converts to it.

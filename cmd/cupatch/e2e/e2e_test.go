@@ -17,12 +17,12 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/internal/oracle"
-	"github.com/cupatch/cupatch/internal/oracletest"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 	"github.com/cupatch/cupatch/isa"
 )
 
-const testdata = "../../testdata"
+const testdata = "../../../testdata"
 
 // built is the folder that program built into, if it did.
 var built string
@@ -34,7 +34,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(built, "cupatch")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/cupatch").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "..").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)
 	}

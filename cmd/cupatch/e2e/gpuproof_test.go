@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/internal/fakecuda"
+	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 	"github.com/cupatch/cupatch/patch/gpu"
 )
 
@@ -24,7 +24,7 @@ func TestGPUProof(t *testing.T) {
 	t.Setenv(gpu.LibraryVariable, fakecuda.Build(t))
 	t.Setenv("FAKECUDA_TAME", "1")
 	dir := t.TempDir()
-	out, err := exec.Command("../../scripts/gpuproof", "--small", "--no-host", "--cupatch", path, "--out", dir).CombinedOutput()
+	out, err := exec.Command("../../../scripts/gpuproof", "--small", "--no-host", "--cupatch", path, "--out", dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -43,7 +43,7 @@ func TestGPUProof(t *testing.T) {
 		}
 	}
 	t.Setenv(gpu.LibraryVariable, "nosuch.so")
-	out, err = exec.Command("../../scripts/gpuproof", "--small", "--no-host", "--cupatch", path, "--out", dir).CombinedOutput()
+	out, err = exec.Command("../../../scripts/gpuproof", "--small", "--no-host", "--cupatch", path, "--out", dir).CombinedOutput()
 	if x, ok := err.(*exec.ExitError); !ok || x.ExitCode() != 2 || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("without a driver: %v\n%s", err, out)
 	}
