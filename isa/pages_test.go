@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
 // A pageVariant is one variant of a file in testdata/pages, whose head explains the format.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cupatch/cupatch/patch/nearest"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/nearest"
 )
 
 // A compiledChange is a change ready to run.

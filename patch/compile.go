@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cupatch/cupatch/patch/nearest"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/nearest"
 )
 
 // A compiled is a rule made ready for one architecture.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
 // TestRandomRules plans, applies and undoes random sequences of rules that change

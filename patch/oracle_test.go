@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
 // TestEditsOracle asks nvdisasm about the words that random rules make without any

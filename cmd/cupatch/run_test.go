@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/gpu"
+	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 )
 
 const proofCubin = "../../testdata/cubin/new/sm_90/proof.cubin"

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 )
 
 const proof = "../../testdata/cubin/new/sm_90/proof.cubin"

@@ -28,8 +28,8 @@ import (
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
 func main() {

@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
 // chunk is how many distinct words one nvdisasm process is given.

@@ -17,9 +17,9 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/scripts/nv/oracletest"
-	"github.com/cupatch/cupatch/isa"
 )
 
 const testdata = "../../../testdata"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 	"github.com/cupatch/cupatch/patch/gpu"
+	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 )
 
 // TestGPUProof runs scripts/gpuproof with a stand-in for the driver: every variant is made,
