@@ -22,7 +22,7 @@ func (c *class) predict(v *isa.Variant, ws []isa.Word, limit int) []miss {
 	var out []miss
 	for i, a := range c.ask(ws) {
 		m, wrong := compare(t, ws[i], a)
-		if !wrong {
+		if !wrong || m.in.Status == isa.StatusUnknown && !a.OK {
 			continue
 		}
 		if len(out) >= limit {
@@ -196,33 +196,54 @@ func (c *class) shrink(v *isa.Variant, m miss) (miss, []unit) {
 	if w.Bit(109) == 1 && m.w.Bit(109) == 0 {
 		w = w.AndNot(reuseMask).Or(c.base.And(reuseMask))
 	}
-	check := func(w isa.Word) (miss, bool) {
-		a := c.ask([]isa.Word{w})[0]
-		if !a.OK && a.Class != c.name {
-			return miss{}, false
+	// check returns for each word whether the prediction is still wrong.
+	check := func(ws []isa.Word) []*miss {
+		out := make([]*miss, len(ws))
+		for i, a := range c.ask(ws) {
+			if !a.OK && a.Class != c.name {
+				continue
+			}
+			if now, wrong := compare(t, ws[i], a); wrong && ws[i] != c.base {
+				out[i] = &now
+			}
 		}
-		return compare(t, w, a)
+		return out
 	}
-	if now, wrong := check(w); wrong {
-		m = now
-	} else {
+	now := check([]isa.Word{w})[0]
+	if now == nil {
 		return m, nil // the control code or guard is at fault
 	}
-	for size := len(c.units(m.w)); size >= 1; size /= 2 {
+	m = *now
+	for round := 0; round < 12; round++ {
 		us := c.units(m.w)
-		c.rng.Shuffle(len(us), func(i, j int) { us[i], us[j] = us[j], us[i] })
-		for i := 0; i < len(us); i += size {
-			w := m.w
-			for _, u := range us[i:min(i+size, len(us))] {
-				w = w.AndNot(u.mask).Or(c.base.And(u.mask))
+		single := make([]isa.Word, len(us))
+		for i, u := range us {
+			single[i] = reset(m.w, c.base, u)
+		}
+		// Those that can be reset alone are reset together, one more at a time.
+		var steps []isa.Word
+		w := m.w
+		for i, still := range check(single) {
+			if still != nil {
+				w = reset(w, c.base, us[i])
+				steps = append(steps, w)
 			}
-			if now, wrong := check(w); wrong && w != c.base {
-				m = now
+		}
+		if len(steps) == 0 {
+			break
+		}
+		for _, still := range check(steps) {
+			if still == nil {
+				break
 			}
+			m = *still
 		}
 	}
 	return m, c.units(m.w)
 }
+
+// reset returns w with u as in base.
+func reset(w, base isa.Word, u unit) isa.Word { return w.AndNot(u.mask).Or(base.And(u.mask)) }
 
 // learnFrom makes the regions that a miss shows to be wrong depend on what the miss
 // consists of.
