@@ -114,39 +114,56 @@ func encodeOver(t *isa.Table, text string, pc uint64, old isa.Word) (isa.Word, e
 	if w, err = isa.ReuseField.Set(w, reuse); err != nil {
 		return w, err
 	}
-	if v != nil && hidesOperand(t.Arch(), v) {
+	if v != nil && hiddenOperand(v, w) {
 		return w, &hiddenError{w}
 	}
 	return w, nil
 }
 
-// descriptors are the places of the uniform register with the memory descriptor, which
-// loads, stores and atomic operations have on sm_80 to sm_89 without printing it.
-var descriptors = []isa.Word{isa.Bits(32, 37).Mask(), isa.Bits(64, 69).Mask()}
-
-// hidesOperand reports whether the text of v leaves out an operand that real code
-// varies. Other bits without text hold one pattern for each class, which encoding fills
-// in.
-func hidesOperand(a isa.Arch, v *isa.Variant) bool {
-	if a.SM >= 90 || !isMemory(v.Mnemonic()) {
-		return false
-	}
-	for _, m := range descriptors {
-		if v.Ignored.And(m) == m && !v.Default.And(m).IsZero() {
-			return true
+// hiddenOperand reports whether the text of w leaves out an operand whose value it
+// does not tell either: a field that another form of the text prints, and on which
+// nothing in this form depends. On sm_80 to sm_89 that is the register with the memory
+// descriptor. A predicate that prints only when it is not PT is not hidden: its absence
+// tells its value.
+func hiddenOperand(v *isa.Variant, w isa.Word) bool {
+	var told, left isa.Word
+	for i := range v.Template {
+		p := &v.Template[i]
+		for _, t := range p.Tests {
+			told = told.Or(t.Field.Mask())
+		}
+		chosen := chosenAlt(p, w)
+		for k, a := range p.Alts {
+			for _, e := range a {
+				switch {
+				case e.Lit != "":
+				case k == chosen:
+					told = told.Or(e.Slot.Field.Mask())
+				default:
+					left = left.Or(e.Slot.Field.Mask())
+				}
+			}
 		}
 	}
-	return false
+	return !left.AndNot(told).IsZero()
 }
 
-// isMemory tells the instructions that address global memory.
-func isMemory(mnemonic string) bool {
-	for _, p := range []string{"LDG", "STG", "LD", "ST", "ATOM", "RED", "CCTL", "LDGSTS"} {
-		if mnemonic == p || mnemonic == p+"G" {
-			return true
+// chosenAlt returns the alternative of p that prints in w, or -1.
+func chosenAlt(p *isa.Piece, w isa.Word) int {
+	if len(p.Tests) == 0 {
+		return 0
+	}
+	index, shift := uint64(0), 0
+	for _, t := range p.Tests {
+		index |= t.Outcome(w) << shift
+		if shift++; t.Kind == isa.TestValue {
+			shift += t.Field.Width() - 1
 		}
 	}
-	return false
+	if index >= uint64(len(p.Table)) || int(p.Table[index]) >= len(p.Alts) {
+		return -1
+	}
+	return int(p.Table[index])
 }
 
 // compileNOP makes NOP ready: it keeps wait mask, stall and yield, and clears both
