@@ -67,7 +67,23 @@ func (c *class) variant() *isa.Variant {
 		v.Template = append(v.Template, drainOnly())
 	}
 	v.Template = joinPieces(v.Template)
+	// A bit that the base hides may be part of what another form prints.
+	for _, f := range usedFields(v) {
+		v.Ignored = v.Ignored.AndNot(f.Mask())
+	}
+	v.Default = v.Default.And(v.Ignored)
 	return v
+}
+
+// usedFields lists the fields that v prints or tests.
+func usedFields(v *isa.Variant) []isa.Field {
+	out := slotFields(v)
+	for _, p := range v.Template {
+		for _, t := range p.Tests {
+			out = append(out, t.Field)
+		}
+	}
+	return out
 }
 
 // drainOnly is a piece that allows no schedule but 0.

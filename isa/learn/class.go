@@ -69,6 +69,7 @@ type class struct {
 	rng      *rand.Rand
 	name     string
 	silent   bool // no word of the class has a text
+	odd      int  // predictions that were wrong by the control code alone
 	drain    bool // the only legal schedule is 0
 	relative bool // texts depend on the address
 	base     isa.Word
@@ -93,6 +94,8 @@ type class struct {
 	// outside has the answers for the bits whose flip leads out of the class. They are
 	// dear to ask for, and stay the same when the base moves.
 	outside map[int]Answer
+
+	admitted map[isa.Word]bool // answers of homogeneous
 
 	found []isa.Word // words of other classes met on the way
 	notes []string
@@ -218,14 +221,59 @@ func (c *class) explore() {
 	}
 }
 
-// admit makes bits part of the class which the single flips had shown to leave it.
+// admit makes bits part of the class which the single flips had shown to leave it,
+// unless that would take in words of other classes. It returns the new atoms.
 func (c *class) admit(bits isa.Word) []int {
+	bits = bits.AndNot(c.free).AndNot(controlMask)
+	if bits.IsZero() {
+		return nil
+	}
+	if _, asked := c.admitted[bits]; !asked {
+		c.admitted[bits] = c.homogeneous(bits)
+	}
+	if !c.admitted[bits] {
+		return nil
+	}
 	var atoms []int
-	for _, b := range bitsOfWord(bits.AndNot(c.free).AndNot(controlMask)) {
+	for _, b := range bitsOfWord(bits) {
 		c.free = c.free.Or(isa.BitWord(b))
 		atoms = append(atoms, c.addBit(b))
 	}
 	return atoms
+}
+
+// homogeneous reports whether all words that differ from the base in some of bits, and in
+// some modifier bits, belong to the class or to none.
+func (c *class) homogeneous(bits isa.Word) bool {
+	var free []int
+	for _, a := range c.atoms {
+		if a.bit >= 0 && a.bit < 105 {
+			free = append(free, a.bit)
+		}
+	}
+	var ws []isa.Word
+	for i := 0; i < 200; i++ {
+		w := c.base.Xor(bits)
+		if i > 0 {
+			for _, b := range bitsOfWord(bits) {
+				if c.rng.IntN(2) == 0 {
+					w = w.Xor(isa.BitWord(b))
+				}
+			}
+		}
+		for _, b := range free {
+			if i%2 == 1 && c.rng.IntN(3) == 0 {
+				w = w.Xor(isa.BitWord(b))
+			}
+		}
+		ws = append(ws, w)
+	}
+	for _, name := range c.o.ClassOf(ws) {
+		if name != "" && name != c.name {
+			return false
+		}
+	}
+	return true
 }
 
 // shape finds the operands and says which bits they have.

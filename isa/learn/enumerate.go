@@ -249,6 +249,14 @@ func (c *class) slotFor(ss []sample) ([]isa.Elem, bool) {
 			second = e
 		}
 	}
+	if second == nil {
+		// A form with a wider immediate than the base shows.
+		for _, f := range []isa.Field{isa.Bits(32, 63)} {
+			if e, ok := fitSlot(f, ss); ok {
+				return e, true
+			}
+		}
+	}
 	return second, second != nil
 }
 

@@ -11,6 +11,9 @@ import (
 // huntRounds bounds how often the whole table is tested and mended.
 const huntRounds = 5
 
+// samplesPerVariant is the number of random words of each variant in a hunt.
+const samplesPerVariant = 300
+
 // hunt tests the table of all classes on the seeds and on mutants of them. Words of
 // unknown classes are added to the pool; classes that got words wrong are queued to be
 // learned again with those words. It returns the number of words that were wrong.
@@ -25,6 +28,9 @@ func (l *run) hunt(os []*Oracle, round uint64) (int, error) {
 	words := l.mutants(round)
 	if round == 0 {
 		words = append(words, l.opt.Seeds...)
+	}
+	for _, v := range vs {
+		words = append(words, Sample(t, v, samplesPerVariant)...)
 	}
 	wrong := make([]int, len(os))
 	err := each(os, func(i int, o *Oracle) {
@@ -59,16 +65,27 @@ func (l *run) mutants(round uint64) []isa.Word {
 // test compares t with nvdisasm on words and sorts out what is wrong.
 func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 	var bad []isa.Word
+	var blamed []key // the variants that decided
 	for i, a := range o.Ask(words) {
 		m, miss := compare(t, words[i], a)
 		if miss && (a.OK || m.in.Status != isa.StatusUnknown) {
 			bad = append(bad, words[i])
+			k := key{}
+			if m.in.Variant != nil {
+				k = key{opcodeOf(words[i]), m.in.Variant.Class}
+			}
+			blamed = append(blamed, k)
 		}
 	}
 	again := map[key]bool{}
 	for i, name := range o.ClassOf(bad) {
 		k := key{opcodeOf(bad[i]), name}
 		l.mu.Lock()
+		if _, learned := l.results[blamed[i]]; learned && blamed[i] != k {
+			// The variant took a word that is not its own.
+			delete(l.known, blamed[i])
+			again[blamed[i]] = true
+		}
 		_, learned := l.results[k]
 		if learned && len(l.hard[k]) < 60 {
 			l.hard[k] = append(l.hard[k], bad[i])

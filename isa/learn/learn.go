@@ -215,7 +215,7 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 func LearnClass(o *Oracle, name string, samples []isa.Word, tests int, hard []isa.Word) Result {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)
-	c := &class{o: o, name: name, outside: map[int]Answer{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
+	c := &class{o: o, name: name, outside: map[int]Answer{}, admitted: map[isa.Word]bool{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
 	res := Result{Class: name, Opcode: opcodeOf(samples[0])}
 	res.Variant, res.Misses, res.Tested = c.learn(samples, tests, hard)
 	res.Text, res.found, res.Notes = c.text, c.found, c.notes
@@ -243,9 +243,9 @@ func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Vari
 	v := c.variant()
 	for round := 0; ; round++ {
 		n := min(tests, 150<<round)
-		misses := c.predict(v, c.random(v, n), 6)
+		misses := c.dropControl(v, c.predict(v, c.random(v, n), 6))
 		if len(misses) == 0 && n >= tests {
-			misses = c.predict(v, hard, 6)
+			misses = c.dropControl(v, c.predict(v, hard, 6))
 		}
 		if len(misses) == 0 && n >= tests {
 			return v, c.checkSchedules(v), n

@@ -22,7 +22,7 @@ func (c *class) predict(v *isa.Variant, ws []isa.Word, limit int) []miss {
 	var out []miss
 	for i, a := range c.ask(ws) {
 		m, wrong := compare(t, ws[i], a)
-		if !wrong || m.in.Status == isa.StatusUnknown && !a.OK {
+		if !wrong || m.in.Status == isa.StatusUnknown && (!a.OK || c.elsewhere(ws[i])) {
 			continue
 		}
 		if len(out) >= limit {
@@ -41,6 +41,40 @@ func (c *class) predict(v *isa.Variant, ws []isa.Word, limit int) []miss {
 		out = append(out, m)
 	}
 	return out
+}
+
+// elsewhere reports whether w has constant bits that were not admitted to the class.
+func (c *class) elsewhere(w isa.Word) bool {
+	bits := w.Xor(c.base).AndNot(c.free).AndNot(controlMask).AndNot(guardMask)
+	admitted, asked := c.admitted[bits]
+	return asked && !admitted
+}
+
+// dropControl leaves out the misses that vanish with a plain control code, and counts
+// them: nvdisasm chooses a few aliases by bits 122–124 even where they are a batch number,
+// which no word of real code shows.
+func (c *class) dropControl(v *isa.Variant, misses []miss) []miss {
+	if len(misses) == 0 {
+		return nil
+	}
+	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
+	var ws []isa.Word
+	for _, m := range misses {
+		w := c.quieten(m.w)
+		if m.w.Bit(109) == 0 {
+			w = w.AndNot(reuseMask)
+		}
+		ws = append(ws, w)
+	}
+	var kept []miss
+	for i, a := range c.ask(ws) {
+		if _, wrong := compare(t, ws[i], a); wrong || misses[i].in.Status == isa.StatusUnknown {
+			kept = append(kept, misses[i])
+		} else {
+			c.odd++
+		}
+	}
+	return kept
 }
 
 // compare decodes w and reports whether the answer is another.
@@ -249,7 +283,9 @@ func reset(w, base isa.Word, u unit) isa.Word { return w.AndNot(u.mask).Or(base.
 // consists of.
 func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
 	if m.in.Status == isa.StatusUnknown {
-		c.needLegality(c.admit(m.w.Xor(c.base).And(v.Mask))...)
+		if atoms := c.admit(m.w.Xor(c.base).And(v.Mask)); len(atoms) > 0 {
+			c.needLegality(atoms...)
+		}
 		return nil
 	}
 	m, us := c.shrink(v, m)
@@ -265,6 +301,7 @@ func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
 			deps = append(deps, c.testFor(u.op, m.w)...)
 		}
 	}
+	deps = union(nil, deps)
 	switch {
 	case !m.ans.OK, m.ans.Text == "", m.in.Status == isa.StatusIllegal, m.in.Status == isa.StatusSilent:
 		c.needLegality(deps...)

@@ -227,7 +227,10 @@ func (c *class) align(toks []string, hold map[*region]hold) (map[*region][2]int,
 // sameText compares two texts, minding that a slot may end with a space which the end
 // of the line has lost.
 func sameText(a, b string) bool {
-	return a == b || strings.TrimRight(a, " ") == b && strings.HasSuffix(a, " ") || strings.TrimRight(b, " ") == a && strings.HasSuffix(b, " ")
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	return a == b || b != "" && strings.TrimRight(a, " ") == b
 }
 
 // surprise is the cost of finding toks where r is expected: a region may well vanish, but
