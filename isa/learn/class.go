@@ -348,11 +348,24 @@ func (c *class) good(n int, used map[uint64]bool, forBase bool) uint64 {
 			v &= 1<<(n-1) - 1
 		}
 		ones := bits.OnesCount64(v)
-		if ones >= 2 && n-ones >= 2 && (!used[v] || try > 50) {
+		if ones >= 2 && n-ones >= 2 && plainFloat(v, n) && (!used[v] || try > 50) {
 			used[v] = true
 			return v
 		}
 	}
+}
+
+// plainFloat reports whether v, read as any float of n bits, stays two flips away from
+// infinities and NaNs.
+func plainFloat(v uint64, n int) bool {
+	zeros := func(lo, hi int) int { return hi - lo + 1 - bits.OnesCount64(v>>lo&(1<<(hi-lo+1)-1)) }
+	switch n {
+	case 16:
+		return zeros(10, 14) >= 2 && zeros(7, 14) >= 2 // half, bfloat16
+	case 32:
+		return zeros(23, 30) >= 2 && zeros(20, 30) >= 2 // single, upper half of a double
+	}
+	return true
 }
 
 // moveOperands gives every operand a good value, as long as the text keeps its shape.

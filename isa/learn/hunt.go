@@ -14,6 +14,9 @@ const huntRounds = 5
 // samplesPerVariant is the number of random words of each variant in a hunt.
 const samplesPerVariant = 300
 
+// maxTries bounds how often a hunt has a class learned again.
+const maxTries = 2
+
 // hunt tests the table of all classes on the seeds and on mutants of them. Words of
 // unknown classes are added to the pool; classes that got words wrong are queued to be
 // learned again with those words. It returns the number of words that were wrong.
@@ -81,7 +84,7 @@ func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 	for i, name := range o.ClassOf(bad) {
 		k := key{opcodeOf(bad[i]), name}
 		l.mu.Lock()
-		if _, learned := l.results[blamed[i]]; learned && blamed[i] != k {
+		if _, learned := l.results[blamed[i]]; learned && blamed[i] != k && l.tries[blamed[i]] < maxTries {
 			// The variant took a word that is not its own.
 			delete(l.known, blamed[i])
 			again[blamed[i]] = true
@@ -90,15 +93,19 @@ func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 		if learned && len(l.hard[k]) < 60 {
 			l.hard[k] = append(l.hard[k], bad[i])
 		}
-		delete(l.known, k)
-		l.mu.Unlock()
-		if learned {
+		if learned && l.tries[k] < maxTries {
+			delete(l.known, k)
 			again[k] = true
-		} else {
+		}
+		l.mu.Unlock()
+		if !learned {
 			l.pool.add(name, bad[i])
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for k := range again {
+		l.tries[k]++
 		l.pool.again(k)
 	}
 	return len(bad)

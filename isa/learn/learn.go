@@ -86,7 +86,7 @@ func Learn(opt Options) (results []Result, err error) {
 			p.add(name, w)
 		}
 	}
-	l := &run{opt: opt, pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}}
+	l := &run{opt: opt, pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}, tries: map[key]int{}}
 	for _, r := range opt.Known {
 		l.known[key{r.Opcode, r.Class}] = r
 	}
@@ -177,6 +177,7 @@ type run struct {
 	mu      sync.Mutex
 	results map[key]Result
 	hard    map[key][]isa.Word // words that a class got wrong
+	tries   map[key]int        // how often hunts had it learned again
 }
 
 // work learns classes until there are no more.
