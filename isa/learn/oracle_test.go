@@ -1,0 +1,81 @@
+package learn
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
+)
+
+// openOracle starts nvdisasm for arch, or skips the test.
+func openOracle(t *testing.T, arch isa.Arch) *Oracle {
+	t.Helper()
+	tool := oracletest.Tool(t, "nvdisasm")
+	o, err := OpenOracle(tool, arch, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.Close)
+	return o
+}
+
+// ldg is LDG.E R4, desc[UR4][R2.64] of sm_90.
+var ldg = isa.Word{Lo: 0x0000000402047981, Hi: 0x001ea8000c1e1900}
+
+// What one word and nvdisasm teach of LDG is what the bit-layout page of LDG says: evict
+// at 84–86, prefetch at 68–69, size at 73–75.
+func TestLearnLDG(t *testing.T) {
+	o := openOracle(t, isa.Arch{SM: 90})
+	name := o.ClassOf([]isa.Word{ldg})[0]
+	if name != "ldg_memdesc__Ra64" {
+		t.Fatalf("the class is %q", name)
+	}
+	r := LearnClass(o, name, []isa.Word{ldg}, 500, nil)
+	if r.Variant == nil || r.Misses != 0 {
+		t.Fatal(r)
+	}
+	table := isa.NewTable(o.Arch, []*isa.Variant{r.Variant})
+	for _, c := range []struct {
+		field isa.Field
+		texts []string
+	}{
+		{isa.Bits(84, 86), []string{"LDG.E.EF", "LDG.E", "LDG.E.EL", "LDG.E.LU", "LDG.E.EU", "LDG.E.NA", "LDG.E.INVALID6", "LDG.E.INVALID7"}},
+		{isa.Bits(68, 69), []string{"LDG.E", "LDG.E.LTC64B", "LDG.E.LTC128B", "LDG.E.LTC256B"}},
+		{isa.Bits(73, 75), []string{"LDG.E.U8", "LDG.E.S8", "LDG.E.U16", "LDG.E.S16", "LDG.E", "LDG.E.64", "LDG.E.128", "LDG.E.INVALID7"}},
+	} {
+		for v, want := range c.texts {
+			w, err := c.field.Set(ldg, uint64(v))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _, _ := strings.Cut(table.Text(table.Decode(w), 0), " "); got != want {
+				t.Errorf("bits %s = %d print %s, want %s", c.field, v, got, want)
+			}
+		}
+	}
+}
+
+// One question tells all refused words of a batch, and why; the accepted ones keep their
+// texts.
+func TestAsk(t *testing.T) {
+	o := openOracle(t, isa.Arch{SM: 90})
+	bad := isa.Word{Lo: 0x7fff, Hi: nop.Hi}
+	undefined := schedField.MustSet(nop, 0x10)
+	before := o.Questions
+	as := o.Ask([]isa.Word{nop, bad, undefined, {}, ldg, bad})
+	if n := o.Questions - before; n > 2 {
+		t.Errorf("%d questions, want 2", n)
+	}
+	for i, want := range []Answer{
+		{OK: true, Text: "NOP"}, {}, {Class: "nop_", Value: 0x10, Table: "TABLES_opex_1"}, {},
+		{OK: true, Text: "LDG.E R4, desc[UR4][R2.64]", PC: 16}, {},
+	} {
+		if as[i] != want {
+			t.Errorf("word %d: %+v, want %+v", i, as[i], want)
+		}
+	}
+	if _, err := OpenOracle(oracletest.Tool(t, "nvdisasm"), isa.Arch{SM: 10}, t.TempDir()); err == nil {
+		t.Error("an architecture that nvdisasm does not know is accepted")
+	}
+}
