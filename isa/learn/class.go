@@ -211,14 +211,31 @@ func (c *class) explore() {
 	seen := map[string]bool{c.name: true}
 	for i, name := range c.o.ClassOf(ws) {
 		d := ws[i].Xor(c.base)
-		if name == c.name && d.And(opcodeMask).IsZero() {
+		switch {
+		case name == c.name && d.And(opcodeMask).IsZero():
 			c.admit(d)
+		case name != "" && name != c.name:
+			c.expel(d)
 		}
 		if name != "" && !seen[name] {
 			seen[name] = true
 			c.found = append(c.found, ws[i])
 		}
 	}
+}
+
+// expel takes one of two modifier bits out of the class when both together lead to
+// another one: the variant then covers those words of the class that agree with the base.
+func (c *class) expel(bits isa.Word) {
+	bs := bitsOfWord(bits)
+	isAtom := func(b int) int {
+		return slices.IndexFunc(c.atoms, func(a atom) bool { return a.bit == b })
+	}
+	if len(bs) != 2 || isAtom(bs[0]) < 0 || isAtom(bs[1]) < 0 || !bits.AndNot(c.free).IsZero() {
+		return
+	}
+	c.free = c.free.AndNot(isa.BitWord(bs[0]))
+	c.atoms = slices.Delete(c.atoms, isAtom(bs[0]), isAtom(bs[0])+1)
 }
 
 // admit makes bits part of the class which the single flips had shown to leave it,
