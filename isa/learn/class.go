@@ -75,7 +75,6 @@ type class struct {
 	base     isa.Word
 	text     string
 	toks     []string
-	op       uint32
 	free     isa.Word // bits that may change within the class
 	ign      isa.Word // of these, the ones that never changed anything
 	refus    isa.Word // of these, the ones whose flip is refused

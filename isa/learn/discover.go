@@ -105,12 +105,6 @@ func (p *pool) finish() {
 	p.wake.Broadcast()
 }
 
-func (p *pool) classes() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.samples)
-}
-
 // fillings are the upper bits with which the opcodes are tried: nothing set, the
 // predicates absent, registers absent, and mixtures that showed further classes.
 var fillings = []isa.Word{
