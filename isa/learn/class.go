@@ -213,7 +213,7 @@ func (c *class) explore() {
 		switch {
 		case name == c.name && d.And(opcodeMask).IsZero():
 			c.admit(d)
-		case name != "" && name != c.name:
+		case name != "" && name != c.name && c.richer(ws[i:i+1]):
 			c.expel(d)
 		}
 		if name != "" && !seen[name] {
@@ -259,7 +259,7 @@ func (c *class) admit(bits isa.Word) []int {
 }
 
 // homogeneous reports whether all words that differ from the base in some of bits, and in
-// some modifier bits, belong to the class or to none.
+// some modifier bits, belong to the class, to none, or to one that prints less.
 func (c *class) homogeneous(bits isa.Word) bool {
 	var free []int
 	for _, a := range c.atoms {
@@ -284,12 +284,25 @@ func (c *class) homogeneous(bits isa.Word) bool {
 		}
 		ws = append(ws, w)
 	}
-	for _, name := range c.o.ClassOf(ws) {
+	var foreign []isa.Word
+	for i, name := range c.o.ClassOf(ws) {
 		if name != "" && name != c.name {
-			return false
+			foreign = append(foreign, ws[i])
 		}
 	}
-	return true
+	return !c.richer(foreign)
+}
+
+// richer reports whether any of the words, which belong to other classes, prints more than
+// the base. Words that print less may well be covered too: the variant of their own class
+// has more constant bits, and decides.
+func (c *class) richer(foreign []isa.Word) bool {
+	for _, a := range c.o.Ask(foreign) {
+		if len(tokenize(a.Text)) > len(c.toks) {
+			return true
+		}
+	}
+	return false
 }
 
 // shape finds the operands and says which bits they have.

@@ -22,7 +22,8 @@ type combo struct {
 	words [fills]isa.Word
 	ans   [fills]Answer
 	toks  [fills][]string
-	lo    int // the region's tokens in toks
+	other bool // the word belongs to another class
+	lo    int  // the region's tokens in toks
 	hi    int
 	ok    bool
 }
@@ -128,8 +129,9 @@ func (c *class) enumerate(r *region) error {
 		return nil
 	}
 	c.askCombos(cs)
+	c.findForeign(cs)
 	for _, k := range cs {
-		if !k.ans[0].OK || k.ans[0].Text == "" {
+		if !k.ans[0].OK || k.ans[0].Text == "" || k.other {
 			continue
 		}
 		if r.lo == len(c.toks) && r.hi == r.lo && !slices.Contains(c.regions, r) {
@@ -164,6 +166,26 @@ func (c *class) tabulateOperands(r *region) bool {
 		}
 	}
 	return found
+}
+
+// findForeign marks the combos that belong to other classes. Only bits that were admitted
+// to the class lead to such; the variant of that class decides before this one does, and
+// what it refuses is refused.
+func (c *class) findForeign(cs []*combo) {
+	admitted := false
+	for _, yes := range c.admitted {
+		admitted = admitted || yes
+	}
+	if !admitted {
+		return
+	}
+	ws := make([]isa.Word, len(cs))
+	for i, k := range cs {
+		ws[i] = k.words[0]
+	}
+	for i, name := range c.o.ClassOf(ws) {
+		cs[i].other = name != "" && name != c.name
+	}
 }
 
 // errMoreSpans says that the regions have to be built anew.
@@ -288,7 +310,7 @@ func (c *class) tabulateRegion(r *region, cs []*combo) error {
 		}
 		seen[i] = true
 		switch {
-		case !k.ans[0].OK:
+		case !k.ans[0].OK || k.other:
 			p.Table[i] = isa.PieceIllegal
 		case k.ans[0].Text == "":
 			p.Table[i] = isa.PieceSilent
