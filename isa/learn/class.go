@@ -333,6 +333,8 @@ func (c *class) sortBits(fs []flip) {
 			ws = append(ws, c.base.Xor(b))
 		case f.ans.Class == c.name && f.bit < 122:
 			c.free, c.refus = c.free.Or(b), c.refus.Or(b)
+		case f.bit >= 122 && f.bit <= 124 && c.reuseAlone(f.bit):
+			c.free = c.free.Or(b)
 		case f.ans.Class != "" && f.ans.Class != c.name:
 			c.found = append(c.found, c.base.Xor(b))
 		}
@@ -346,6 +348,12 @@ func (c *class) sortBits(fs []flip) {
 			c.found = append(c.found, ws[k])
 		}
 	}
+}
+
+// reuseAlone reports whether a reuse flag is legal without the others of the base.
+func (c *class) reuseAlone(bit int) bool {
+	w := c.base.AndNot(reuseMask).Or(isa.BitWord(bit))
+	return c.o.Ask([]isa.Word{w})[0].OK
 }
 
 // good returns a value for an operand of n bits, not one of used: far from zero, all
