@@ -69,7 +69,6 @@ type class struct {
 	rng      *rand.Rand
 	name     string
 	silent   bool // no word of the class has a text
-	odd      int  // predictions that were wrong by the control code alone
 	drain    bool // the only legal schedule is 0
 	relative bool // texts depend on the address
 	base     isa.Word
@@ -77,7 +76,6 @@ type class struct {
 	toks     []string
 	free     isa.Word // bits that may change within the class
 	ign      isa.Word // of these, the ones that never changed anything
-	refus    isa.Word // of these, the ones whose flip is refused
 	sched    isa.Sched
 	guard    isa.Guard
 
@@ -315,10 +313,10 @@ func (c *class) shape(fs []flip) string {
 	return b.String()
 }
 
-// sortBits fills free, ign and refus from the flips. Bits that change more than a
+// sortBits fills free and ign from the flips. Bits that change more than a
 // number are asked for their class.
 func (c *class) sortBits(fs []flip) {
-	c.ign, c.refus = isa.Word{}, isa.Word{}
+	c.ign = isa.Word{}
 	var doubt []int
 	var ws []isa.Word
 	for i, f := range fs {
@@ -332,7 +330,7 @@ func (c *class) sortBits(fs []flip) {
 			doubt = append(doubt, i)
 			ws = append(ws, c.base.Xor(b))
 		case f.ans.Class == c.name && f.bit < 122:
-			c.free, c.refus = c.free.Or(b), c.refus.Or(b)
+			c.free = c.free.Or(b)
 		case f.bit >= 122 && f.bit <= 124 && c.reuseAlone(f.bit):
 			c.free = c.free.Or(b)
 		case f.ans.Class != "" && f.ans.Class != c.name:

@@ -50,8 +50,8 @@ func (c *class) elsewhere(w isa.Word) bool {
 	return asked && !admitted
 }
 
-// dropControl leaves out the misses that vanish with a plain control code, and counts
-// them: nvdisasm chooses a few aliases by bits 122–124 even where they are a batch number,
+// dropControl leaves out the misses that vanish with a plain control code:
+// nvdisasm chooses a few aliases by bits 122–124 even where they are a batch number,
 // which no word of real code shows.
 func (c *class) dropControl(v *isa.Variant, misses []miss) []miss {
 	if len(misses) == 0 {
@@ -70,8 +70,6 @@ func (c *class) dropControl(v *isa.Variant, misses []miss) []miss {
 	for i, a := range c.ask(ws) {
 		if _, wrong := compare(t, ws[i], a); wrong || misses[i].in.Status == isa.StatusUnknown {
 			kept = append(kept, misses[i])
-		} else {
-			c.odd++
 		}
 	}
 	return kept
