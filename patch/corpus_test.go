@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -70,7 +71,7 @@ func randomRules(t *testing.T, r *rand.Rand, target *Target, name string) int {
 	t.Helper()
 	var rules []*Rule
 	for i := range 1 + r.IntN(4) {
-		text := randomRule(r)
+		text := randomRule(r, target.Table)
 		rule, err := ParseRule("", i+1, text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -125,7 +126,7 @@ func checkEdit(t *testing.T, table *isa.Table, name string, e Edit) {
 }
 
 // randomRule returns a rule that changes modifiers, control fields or a guard.
-func randomRule(r *rand.Rand) string {
+func randomRule(r *rand.Rand, table *isa.Table) string {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	match := pick("LDG.E", "LDG", "STG", "LD*", "FFMA", "IMAD", "*", "@P* *", "@!P0 BRA", "IADD3", "MOV", "*.RM", "LDG.E.64!.EF")
 	cond := pick("", "pc % 48 == 0", "stall > 2", "loop > 0", "prev.stall == stall", "wait != \"-\" and yield == \"-\"", "reuse.a",
@@ -134,6 +135,9 @@ func randomRule(r *rand.Rand) string {
 		"@!", "@P2", "@-", "stall-=1 yield=Y", "batch=0", "~reuse.a")
 	if match == "LDG.E" || match == "LDG" || match == "LDG.E.64!.EF" {
 		change = pick(".EF", "-.EF", "evict=EL", ".EL .STRONG.GPU", "prefetch=LTC128B", "evict=- stall=9", ".NA ~yield")
+		if table.Arch().SM < 75 && strings.HasPrefix(change, "prefetch") { // Volta's loads have no such field
+			change = "evict=LU"
+		}
 	}
 	if r.IntN(6) == 0 {
 		match, cond = match+"{2,}", pick("i % 2 == 0", "seen(stall) == 0 and i < n-1", "prev.reuse.a or i == 0")

@@ -57,7 +57,7 @@ func randomEdits(t *testing.T, r *rand.Rand, target *Target) []Edit {
 	t.Helper()
 	var rules []*Rule
 	for i := range 4 {
-		rule, err := ParseRule("", i+1, randomRule(r))
+		rule, err := ParseRule("", i+1, randomRule(r, target.Table))
 		if err != nil {
 			t.Fatal(err)
 		}

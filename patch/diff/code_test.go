@@ -356,7 +356,8 @@ func TestRandomRegisters(t *testing.T) {
 			x := w
 			for _, s := range infoOf(a.decode(w).Variant).registers(nil, w) {
 				if n, special := s.number(w); !special && s.file == fileR {
-					x, _ = s.slot.Field.Set(x, n+by)
+					raw := (n + by - uint64(s.slot.Add)) >> s.slot.Shift
+					x, _ = s.slot.Field.Set(x, raw^s.slot.Xor)
 					some = true
 				}
 			}
