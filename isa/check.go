@@ -73,7 +73,7 @@ func (p *Piece) check() error {
 		return fmt.Errorf("the table has %d entries, its tests have %d bits", len(p.Table), n)
 	}
 	for _, x := range p.Table {
-		if int(x) >= len(p.Alts) && x != PieceIllegal && x != PieceSilent {
+		if int(x) >= len(p.Alts) && x < PieceOther {
 			return fmt.Errorf("alternative %d of %d", x, len(p.Alts))
 		}
 	}

@@ -6,15 +6,17 @@ import (
 )
 
 // A program is a variant compiled for speed. Its operations print the text; its
-// checks are the choices that may say that the word is illegal or silent.
+// checks are the choices that may say that the word is illegal or silent, its others
+// those that may say that it is of another variant.
 type program struct {
 	v      *Variant
 	ops    []op
 	checks []check
+	others []check
 	maxLen int // an upper bound for the length of the text
 }
 
-// A check is a choice of which some entries are illegal or silent.
+// A check is a choice of which some entries are no text.
 type check struct {
 	index gather
 	table []uint16
@@ -220,11 +222,24 @@ func compile(v *Variant) *program {
 		if slices.Contains(piece.Table, PieceIllegal) || slices.Contains(piece.Table, PieceSilent) {
 			p.checks = append(p.checks, check{index, piece.Table})
 		}
+		if slices.Contains(piece.Table, PieceOther) {
+			p.others = append(p.others, check{index, piece.Table})
+		}
 		o, n := choiceOp(piece, index)
 		p.ops = append(p.ops, o)
 		p.maxLen += n
 	}
 	return p
+}
+
+// other reports whether w, which has p's constant bits, is of another variant.
+func (p *program) other(w Word) bool {
+	for i := range p.others {
+		if p.others[i].table[p.others[i].index.value(w)] == PieceOther {
+			return true
+		}
+	}
+	return false
 }
 
 // choiceOp returns the op of a piece with tests, and the greatest length of its

@@ -362,13 +362,15 @@ func isList(p *Piece) bool {
 }
 
 // choiceText returns the text of what entry x of p's table names. A literal ! at its
-// start is escaped: !illegal and !silent are words of the format.
+// start is escaped: !illegal, !silent and !other are words of the format.
 func choiceText(p *Piece, x uint16, special string) string {
 	switch x {
 	case PieceIllegal:
 		return "!illegal"
 	case PieceSilent:
 		return "!silent"
+	case PieceOther:
+		return "!other"
 	}
 	s := altText(p.Alts[x], special)
 	if strings.HasPrefix(s, "!") {

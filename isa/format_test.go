@@ -83,6 +83,8 @@ func randomPiece(r *rand.Rand) Piece {
 			p.Table = append(p.Table, PieceIllegal)
 		case 1:
 			p.Table = append(p.Table, PieceSilent)
+		case 2:
+			p.Table = append(p.Table, PieceOther)
 		default:
 			p.Table = append(p.Table, uint16(r.IntN(len(p.Alts))))
 		}

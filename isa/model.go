@@ -4,7 +4,7 @@ package isa
 // the text of every word that has them.
 //
 // Where the patterns of several variants fit a word, the one with the most constant
-// bits decides.
+// bits decides, unless a piece of it says PieceOther.
 type Variant struct {
 	// Class is nvdisasm's name of the encoding class, such as ldg_memdesc__Ra64.
 	Class string
@@ -54,7 +54,8 @@ type Piece struct {
 	// Tests are read from the word; their outcomes, the first least significant,
 	// form the index into Table.
 	Tests []Test
-	// Table maps the index to an element of Alts, or to PieceIllegal or PieceSilent.
+	// Table maps the index to an element of Alts, or to PieceIllegal, PieceSilent or
+	// PieceOther.
 	// It is empty when there are no tests: Alts then has one element.
 	Table []uint16
 	Alts  []Alt
@@ -64,6 +65,10 @@ type Piece struct {
 const (
 	PieceIllegal uint16 = 0xffff // nvdisasm refuses the word
 	PieceSilent  uint16 = 0xfffe // nvdisasm accepts the word and prints nothing at all
+	// PieceOther says that the word is of another class, in spite of its constant bits:
+	// the next variant that fits decides. The classes of CCTL need it, which share out the
+	// values of one field.
+	PieceOther uint16 = 0xfffd
 )
 
 // An Alt is a text with slots: literals and operands in order of printing.

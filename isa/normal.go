@@ -32,7 +32,7 @@ func normalPiece(p Piece) Piece {
 		return Piece{Alts: []Alt{a}}
 	}
 	var alts []Alt
-	place := map[uint16]uint16{PieceIllegal: PieceIllegal, PieceSilent: PieceSilent}
+	place := map[uint16]uint16{PieceIllegal: PieceIllegal, PieceSilent: PieceSilent, PieceOther: PieceOther}
 	table := make([]uint16, len(p.Table))
 	for i, x := range p.Table {
 		y, ok := place[x]

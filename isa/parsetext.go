@@ -199,7 +199,7 @@ func (r *tableReader) choice(p *Piece, i int, s, stop string) error {
 	return err
 }
 
-// alternative reads `!illegal`, `!silent` or a text and returns its number in p,
+// alternative reads `!illegal`, `!silent`, `!other` or a text and returns its number in p,
 // where it is added if it is new. r.seen has the texts of p's alternatives.
 func (r *tableReader) alternative(p *Piece, s, stop string) (uint16, error) {
 	switch s {
@@ -207,6 +207,8 @@ func (r *tableReader) alternative(p *Piece, s, stop string) (uint16, error) {
 		return PieceIllegal, nil
 	case "!silent":
 		return PieceSilent, nil
+	case "!other":
+		return PieceOther, nil
 	}
 	if len(p.Alts) == 0 {
 		clear(r.seen)
@@ -320,7 +322,7 @@ func (r *tableReader) parseBlock(s string) error {
 const maxEntries = 1 << 24
 
 // entryUnset marks entries of a table that no pattern has set yet.
-const entryUnset uint16 = 0xfffd
+const entryUnset uint16 = 0xfffc
 
 // parsePattern reads `BITS… = TEXT`, a group of bits for each test.
 func (r *tableReader) parsePattern(s string) error {

@@ -81,25 +81,32 @@ func (t *Table) Variants() []*Variant {
 
 // find returns what is known of the variant that w has, or nil.
 func (t *Table) find(w Word) *candidate {
+	c, _ := t.findProgram(w)
+	return c
+}
+
+// findProgram is like find and returns the variant's compiled form too.
+func (t *Table) findProgram(w Word) (*candidate, *program) {
 	op := opcodeOf(w)
 	cands := t.cands[t.first[op]:t.first[op+1]]
 	for i := range cands {
 		c := &cands[i]
 		if (w.Lo^c.value.Lo)&c.mask.Lo|(w.Hi^c.value.Hi)&c.mask.Hi == 0 {
-			return c
+			if p := c.program(); len(p.others) == 0 || !p.other(w) {
+				return c, p
+			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // Decode says what w is. It never fails: a word that no variant fits has the status
 // StatusUnknown.
 func (t *Table) Decode(w Word) Inst {
-	c := t.find(w)
+	c, p := t.findProgram(w)
 	if c == nil {
 		return Inst{Word: w, Status: StatusUnknown}
 	}
-	p := c.program()
 	in := Inst{Word: w, Variant: c.v, BadSched: !c.v.Sched.Legal(w), prog: p}
 	for k := range p.checks {
 		switch x := p.checks[k].table[p.checks[k].index.value(w)]; x {

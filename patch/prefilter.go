@@ -113,7 +113,7 @@ func mnemonicBits(v *isa.Variant) isa.Word {
 	named := false // the mnemonic has ended
 	for i := range v.Template {
 		p := &v.Template[i]
-		holes := slices.Contains(p.Table, isa.PieceIllegal) || slices.Contains(p.Table, isa.PieceSilent)
+		holes := slices.ContainsFunc(p.Table, func(x uint16) bool { return x >= isa.PieceOther })
 		if named && !holes {
 			continue
 		}
