@@ -66,6 +66,7 @@ func (c *class) variant() *isa.Variant {
 	if c.drain {
 		v.Template = append(v.Template, drainOnly())
 	}
+	Simplify(v)
 	v.Template = joinPieces(v.Template)
 	// A bit that the base hides may be part of what another form prints.
 	for _, f := range usedFields(v) {

@@ -92,7 +92,12 @@ type class struct {
 	// dear to ask for, and stay the same when the base moves.
 	outside map[int]Answer
 
-	admitted map[isa.Word]bool // answers of homogeneous
+	// admitted has the bits whose flip leads out of the class, but not together with
+	// others; disputed says that words with the constant bits of this class were
+	// taken from another one.
+	admitted isa.Word
+	disputed bool
+	hard     []isa.Word // words that the whole table got wrong
 
 	found []isa.Word // words of other classes met on the way
 	notes []string
@@ -207,12 +212,8 @@ func (c *class) explore() {
 	}
 	seen := map[string]bool{c.name: true}
 	for i, name := range c.o.ClassOf(ws) {
-		d := ws[i].Xor(c.base)
-		switch {
-		case name == c.name && d.And(opcodeMask).IsZero():
+		if d := ws[i].Xor(c.base); name == c.name && d.And(opcodeMask).IsZero() {
 			c.admit(d)
-		case name != "" && name != c.name && c.richer(ws[i:i+1]):
-			c.expel(d)
 		}
 		if name != "" && !seen[name] {
 			seen[name] = true
@@ -221,86 +222,19 @@ func (c *class) explore() {
 	}
 }
 
-// expel takes one of two modifier bits out of the class when both together lead to
-// another one: the variant then covers those words of the class that agree with the base.
-func (c *class) expel(bits isa.Word) {
-	bs := bitsOfWord(bits)
-	isAtom := func(b int) int {
-		return slices.IndexFunc(c.atoms, func(a atom) bool { return a.bit == b })
-	}
-	if len(bs) != 2 || isAtom(bs[0]) < 0 || isAtom(bs[1]) < 0 || !bits.AndNot(c.free).IsZero() {
-		return
-	}
-	c.free = c.free.AndNot(isa.BitWord(bs[0]))
-	c.atoms = slices.Delete(c.atoms, isAtom(bs[0]), isAtom(bs[0])+1)
-}
-
-// admit makes bits part of the class which the single flips had shown to leave it,
-// unless that would take in words of other classes. It returns the new atoms.
+// admit makes bits part of the class which the single flips had shown to leave it: the
+// class is no pattern of bits, and has to say which words are not its own. It returns the
+// new atoms.
 func (c *class) admit(bits isa.Word) []int {
 	bits = bits.AndNot(c.free).AndNot(controlMask)
-	if bits.IsZero() {
-		return nil
-	}
-	if _, asked := c.admitted[bits]; !asked {
-		c.admitted[bits] = c.homogeneous(bits)
-	}
-	if !c.admitted[bits] {
-		return nil
-	}
 	var atoms []int
 	for _, b := range bitsOfWord(bits) {
 		c.free = c.free.Or(isa.BitWord(b))
 		atoms = append(atoms, c.addBit(b))
 	}
+	c.admitted = c.admitted.Or(bits)
+	c.needLegality(atoms...)
 	return atoms
-}
-
-// homogeneous reports whether all words that differ from the base in some of bits, and in
-// some modifier bits, belong to the class, to none, or to one that prints less.
-func (c *class) homogeneous(bits isa.Word) bool {
-	var free []int
-	for _, a := range c.atoms {
-		if a.bit >= 0 && a.bit < 105 {
-			free = append(free, a.bit)
-		}
-	}
-	var ws []isa.Word
-	for i := 0; i < 200; i++ {
-		w := c.base.Xor(bits)
-		if i > 0 {
-			for _, b := range bitsOfWord(bits) {
-				if c.rng.IntN(2) == 0 {
-					w = w.Xor(isa.BitWord(b))
-				}
-			}
-		}
-		for _, b := range free {
-			if i%2 == 1 && c.rng.IntN(3) == 0 {
-				w = w.Xor(isa.BitWord(b))
-			}
-		}
-		ws = append(ws, w)
-	}
-	var foreign []isa.Word
-	for i, name := range c.o.ClassOf(ws) {
-		if name != "" && name != c.name {
-			foreign = append(foreign, ws[i])
-		}
-	}
-	return !c.richer(foreign)
-}
-
-// richer reports whether any of the words, which belong to other classes, prints more than
-// the base. Words that print less may well be covered too: the variant of their own class
-// has more constant bits, and decides.
-func (c *class) richer(foreign []isa.Word) bool {
-	for _, a := range c.o.Ask(foreign) {
-		if len(tokenize(a.Text)) > len(c.toks) {
-			return true
-		}
-	}
-	return false
 }
 
 // shape finds the operands and says which bits they have.

@@ -168,15 +168,9 @@ func (c *class) tabulateOperands(r *region) bool {
 	return found
 }
 
-// findForeign marks the combos that belong to other classes. Only bits that were admitted
-// to the class lead to such; the variant of that class decides before this one does, and
-// what it refuses is refused.
+// findForeign marks the combos that belong to other classes, where that may matter.
 func (c *class) findForeign(cs []*combo) {
-	admitted := false
-	for _, yes := range c.admitted {
-		admitted = admitted || yes
-	}
-	if !admitted {
+	if c.admitted.IsZero() && !c.disputed {
 		return
 	}
 	ws := make([]isa.Word, len(cs))
@@ -310,7 +304,9 @@ func (c *class) tabulateRegion(r *region, cs []*combo) error {
 		}
 		seen[i] = true
 		switch {
-		case !k.ans[0].OK || k.other:
+		case k.other:
+			p.Table[i] = isa.PieceOther
+		case !k.ans[0].OK:
 			p.Table[i] = isa.PieceIllegal
 		case k.ans[0].Text == "":
 			p.Table[i] = isa.PieceSilent
@@ -411,7 +407,7 @@ func dropUnused(p isa.Piece) isa.Piece {
 		p.Table = t
 		p.Tests = dropTest(p.Tests, b)
 	}
-	if len(p.Tests) == 0 && p.Table[0] < isa.PieceSilent {
+	if len(p.Tests) == 0 && p.Table[0] < isa.PieceOther {
 		p.Alts = []isa.Alt{p.Alts[p.Table[0]]}
 		p.Table = nil
 	}

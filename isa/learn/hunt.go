@@ -89,9 +89,12 @@ func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 			delete(l.known, blamed[i])
 			again[blamed[i]] = true
 		}
-		_, learned := l.results[k]
+		own, learned := l.results[k]
 		if learned && len(l.hard[k]) < 60 {
 			l.hard[k] = append(l.hard[k], bad[i])
+		}
+		if blamed[i] != k && learned && fits(own.Variant, bad[i]) && len(l.hard[blamed[i]]) < 60 {
+			l.hard[blamed[i]] = append(l.hard[blamed[i]], bad[i])
 		}
 		if learned && l.tries[k] < maxTries {
 			delete(l.known, k)
@@ -109,6 +112,11 @@ func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 		l.pool.again(k)
 	}
 	return len(bad)
+}
+
+// fits reports whether w has the constant bits of v, which may be nil.
+func fits(v *isa.Variant, w isa.Word) bool {
+	return v != nil && w.Xor(v.Value).And(v.Mask).IsZero()
 }
 
 // sorted returns the results in order of opcode and class.

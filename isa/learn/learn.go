@@ -88,6 +88,9 @@ func Learn(opt Options) (results []Result, err error) {
 	}
 	l := &run{opt: opt, pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}, tries: map[key]int{}}
 	for _, r := range opt.Known {
+		if r.Variant != nil {
+			Simplify(r.Variant)
+		}
 		l.known[key{r.Opcode, r.Class}] = r
 	}
 	if !opt.SkipSearch {
@@ -216,7 +219,7 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 func LearnClass(o *Oracle, name string, samples []isa.Word, tests int, hard []isa.Word) Result {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)
-	c := &class{o: o, name: name, outside: map[int]Answer{}, admitted: map[isa.Word]bool{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
+	c := &class{o: o, name: name, outside: map[int]Answer{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
 	res := Result{Class: name, Opcode: opcodeOf(samples[0])}
 	res.Variant, res.Misses, res.Tested = c.learn(samples, tests, hard)
 	res.Text, res.found, res.Notes = c.text, c.found, c.notes
@@ -227,6 +230,7 @@ func LearnClass(o *Oracle, name string, samples []isa.Word, tests int, hard []is
 const rounds = 14
 
 func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Variant, int, int) {
+	c.hard = hard
 	if !c.enrich(samples) {
 		c.note("no accepted sample")
 		return nil, 0, 0
@@ -246,7 +250,7 @@ func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Vari
 		n := min(tests, 150<<round)
 		misses := c.dropControl(v, c.predict(v, c.random(v, n), 6))
 		if len(misses) == 0 && n >= tests {
-			misses = c.dropControl(v, c.predict(v, hard, 6))
+			misses = c.dropControl(v, c.predict(v, c.hard, 6))
 		}
 		if len(misses) == 0 && n >= tests {
 			return v, c.checkSchedules(v), n

@@ -13,41 +13,77 @@ type miss struct {
 	ans  Answer
 	pred string
 	in   isa.Inst
+	// foreign says that the word is of another class, although it has the constant bits
+	// of this one.
+	foreign bool
 }
 
 // predict compares the variant with nvdisasm on words and returns the misses. Words
-// that turn out to belong to another class are handed on, not counted.
+// that turn out to belong to another class are handed on; they count where bits were
+// admitted, or where the whole table got them wrong: elsewhere their own variant decides,
+// which has more constant bits.
 func (c *class) predict(v *isa.Variant, ws []isa.Word, limit int) []miss {
 	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
 	var out []miss
-	for i, a := range c.ask(ws) {
-		m, wrong := compare(t, ws[i], a)
-		if !wrong || m.in.Status == isa.StatusUnknown && (!a.OK || c.elsewhere(ws[i])) {
+	for _, m := range c.judge(t, ws) {
+		if m == nil || m.foreign && !c.mayBeForeign(m.w) {
 			continue
 		}
 		if len(out) >= limit {
 			break
 		}
-		if !a.OK && a.Class != "" && a.Class != c.name {
-			c.found = append(c.found, ws[i])
-			continue
-		}
-		if name := c.o.ClassOf(ws[i : i+1])[0]; name != c.name {
-			if name != "" {
-				c.found = append(c.found, ws[i])
-			}
-			continue
-		}
-		out = append(out, m)
+		out = append(out, *m)
 	}
 	return out
 }
 
-// elsewhere reports whether w has constant bits that were not admitted to the class.
-func (c *class) elsewhere(w isa.Word) bool {
-	bits := w.Xor(c.base).AndNot(c.free).AndNot(controlMask).AndNot(guardMask)
-	admitted, asked := c.admitted[bits]
-	return asked && !admitted
+// judge returns for each word how t, the table of this class alone, misses it, or nil.
+// Words of other classes are handed on.
+func (c *class) judge(t *isa.Table, ws []isa.Word) []*miss {
+	out := make([]*miss, len(ws))
+	var wrong []int
+	var asked []isa.Word
+	for i, a := range c.ask(ws) {
+		m, miss := compare(t, ws[i], a)
+		if !miss || m.in.Status == isa.StatusUnknown && !a.OK {
+			continue
+		}
+		out[i] = &m
+		if a.OK || a.Class == "" {
+			wrong, asked = append(wrong, i), append(asked, ws[i])
+		} else {
+			c.attribute(&out[i], a.Class)
+		}
+	}
+	for k, name := range c.o.ClassOf(asked) {
+		c.attribute(&out[wrong[k]], name)
+	}
+	return out
+}
+
+// attribute completes a miss of a word that is of the class called name, and forgets it
+// where the class under study does not claim it.
+func (c *class) attribute(m **miss, name string) {
+	switch {
+	case name == c.name:
+	case name != "" && len(c.found) < maxFound:
+		c.found = append(c.found, (*m).w)
+		fallthrough
+	default:
+		(*m).foreign = name != ""
+		if name == "" || (*m).in.Status == isa.StatusUnknown {
+			*m = nil
+		}
+	}
+}
+
+// maxFound bounds the words of other classes that are handed on.
+const maxFound = 2000
+
+// mayBeForeign reports whether w, which has the constant bits of the class, has to be
+// left to another class where that is its own.
+func (c *class) mayBeForeign(w isa.Word) bool {
+	return slices.Contains(c.hard, w) || !w.Xor(c.base).And(c.admitted).IsZero()
 }
 
 // dropControl leaves out the misses that vanish with a plain control code:
@@ -100,7 +136,7 @@ func (c *class) random(v *isa.Variant, n int) []isa.Word {
 	for try := 0; len(ws) < n && try < 20*n; try++ {
 		w := c.randomWord(v)
 		in := t.Decode(w)
-		if in.Status == isa.StatusIllegal {
+		if in.Status == isa.StatusIllegal || in.Status == isa.StatusUnknown {
 			// Refused words are dear: ask for a few.
 			if illegal > n/20 || illegal > 15 {
 				continue
@@ -230,13 +266,10 @@ func (c *class) shrink(v *isa.Variant, m miss) (miss, []unit) {
 	}
 	// check returns for each word whether the prediction is still wrong.
 	check := func(ws []isa.Word) []*miss {
-		out := make([]*miss, len(ws))
-		for i, a := range c.ask(ws) {
-			if !a.OK && a.Class != c.name {
-				continue
-			}
-			if now, wrong := compare(t, ws[i], a); wrong && ws[i] != c.base {
-				out[i] = &now
+		out := c.judge(t, ws)
+		for i, now := range out {
+			if now != nil && (now.foreign != m.foreign || now.w == c.base) {
+				out[i] = nil
 			}
 		}
 		return out
@@ -280,10 +313,8 @@ func reset(w, base isa.Word, u unit) isa.Word { return w.AndNot(u.mask).Or(base.
 // learnFrom makes the regions that a miss shows to be wrong depend on what the miss
 // consists of.
 func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
-	if m.in.Status == isa.StatusUnknown {
-		if atoms := c.admit(m.w.Xor(c.base).And(v.Mask)); len(atoms) > 0 {
-			c.needLegality(atoms...)
-		}
+	if outside := m.w.Xor(c.base).And(v.Mask); !outside.AndNot(controlMask).IsZero() {
+		c.admit(outside)
 		return nil
 	}
 	m, us := c.shrink(v, m)
@@ -301,7 +332,8 @@ func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
 	}
 	deps = union(nil, deps)
 	switch {
-	case !m.ans.OK, m.ans.Text == "", m.in.Status == isa.StatusIllegal, m.in.Status == isa.StatusSilent:
+	case m.foreign, !m.ans.OK, m.ans.Text == "", m.in.Status != isa.StatusKnown:
+		c.disputed = c.disputed || m.foreign
 		c.needLegality(deps...)
 		if m.in.Status != isa.StatusKnown && m.ans.OK {
 			c.blame(m, deps)
@@ -375,10 +407,11 @@ func (c *class) onlyModifiers(lo, hi int) bool {
 	return true
 }
 
-// blame makes every region that wrongly says "refused" or "silent" depend on deps.
+// blame makes every region that wrongly says "refused", "silent" or "of another class"
+// depend on deps.
 func (c *class) blame(m miss, deps []int) {
 	for _, r := range c.regions {
-		if len(r.piece.Table) > 0 && r.piece.Table[pieceIndex(&r.piece, m.w)] >= isa.PieceSilent {
+		if len(r.piece.Table) > 0 && r.piece.Table[pieceIndex(&r.piece, m.w)] >= isa.PieceOther {
 			c.addSpan(r.lo, r.hi, deps...)
 		}
 	}
