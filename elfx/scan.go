@@ -1,6 +1,11 @@
 package elfx
 
-import "bytes"
+import (
+	"bytes"
+	"runtime"
+	"slices"
+	"sync"
+)
 
 // An Account says what the bytes of a region are. The parts add up to Total.
 type Account struct {
@@ -58,46 +63,105 @@ func isZero(b []byte) bool {
 	return true
 }
 
-// A finder returns the next place of a magic number at or after a position. It looks
-// at each byte once.
+// A finder returns the places in a region where a container may start, in order. It
+// searches a stretch at a time, and each stretch once.
 type finder struct {
-	magic []byte
-	next  int64
-	valid bool
+	r    *Region
+	data []byte
+	end  int64
+	hits []int64 // in the stretch that has been searched
+	stop int64   // where that stretch ends
 }
 
-func (s *finder) find(f *File, pos, end int64) int64 {
-	if s.valid && s.next >= pos {
-		return s.next
-	}
-	s.valid, s.next = true, end
-	data := f.root().data
-	for pos < end {
-		stop := min(pos+scanStep, end)
-		// The next stretch starts inside the magic number, in case it lies across.
-		if i := bytes.Index(data[pos:min(stop+int64(len(s.magic))-1, end)], s.magic); i >= 0 {
-			s.next = pos + int64(i)
-			return s.next
+const (
+	scanStretch  = 4 << 20   // for one of several goroutines
+	scanWorkers  = 8         // at most
+	cachedWindow = 256 << 10 // is searched for both magic numbers while the processor's cache holds it
+)
+
+// find returns the first place at or after pos, which never decreases, or the end.
+func (s *finder) find(pos int64) int64 {
+	for {
+		for len(s.hits) > 0 && s.hits[0] < pos {
+			s.hits = s.hits[1:]
 		}
-		f.drop(pos, stop)
-		pos = stop
+		if len(s.hits) > 0 {
+			return s.hits[0]
+		}
+		if pos = max(pos, s.stop); pos >= s.end {
+			return s.end
+		}
+		s.fill(pos)
 	}
-	return s.next
 }
 
-// scanStep is how much is searched before its pages are given back.
-const scanStep = 8 << 20
+// fill searches the next stretch, in parallel where containers are not to be expected.
+// The pages that were looked at are given back.
+func (s *finder) fill(pos int64) {
+	if s.r.Dedicated {
+		s.stop = min(pos+cachedWindow, s.end)
+		s.hits = s.collect(pos, s.stop)
+		return
+	}
+	parts := make([][]int64, min(runtime.GOMAXPROCS(0), scanWorkers))
+	var wg sync.WaitGroup
+	for i := range parts {
+		if pos >= s.end {
+			break
+		}
+		from, to := pos, min(pos+scanStretch, s.end)
+		wg.Go(func() {
+			parts[i] = s.collect(from, to)
+			s.r.File.drop(from, to)
+		})
+		pos = to
+	}
+	wg.Wait()
+	s.stop, s.hits = pos, slices.Concat(parts...)
+}
+
+// collect returns the places between pos and stop, in order.
+func (s *finder) collect(pos, stop int64) []int64 {
+	var hits []int64
+	for ; pos < stop; pos += cachedWindow {
+		to := min(pos+cachedWindow, stop)
+		for _, magic := range [][]byte{fatbinMagicBytes, elfMagic} {
+			// What starts in the window may end behind it.
+			b := s.data[:min(to+int64(len(magic))-1, s.end)]
+			for at := pos; ; at++ {
+				i := bytes.Index(b[at:], magic)
+				if i < 0 {
+					break
+				}
+				if at += int64(i); s.plausible(at) {
+					hits = append(hits, at)
+				}
+			}
+		}
+	}
+	slices.Sort(hits)
+	return hits
+}
+
+// plausible reports whether the magic number at a place is worth a closer look.
+func (s *finder) plausible(at int64) bool {
+	b := s.data[at:s.end]
+	if b[0] == fatbinMagicBytes[0] {
+		return s.r.Dedicated || plausibleFatbin(b)
+	}
+	return isCubin(b)
+}
 
 // scan finds the containers of a region. In a dedicated region whatever has the magic
 // number is a container, damaged or not; elsewhere each candidate has to convince.
 func (f *File) scan(r *Region) {
 	data := f.root().data
 	end := r.Offset + r.Size
-	fat, elf := &finder{magic: fatbinMagicBytes}, &finder{magic: elfMagic}
+	places := &finder{r: r, data: data, end: end}
 	budget := 1<<16 + r.Size/8 // section headers to look at for bare cubins
 	gap := r.Offset            // everything before it is accounted for
 	for pos := r.Offset; pos < end; {
-		at := min(fat.find(f, pos, end), elf.find(f, pos, end))
+		at := places.find(pos)
 		if at == end {
 			break
 		}
@@ -122,20 +186,14 @@ func (r *Region) gap(b []byte) {
 	}
 }
 
-// tryContainer adds the container at the magic number at, if it is one, and returns
-// its size.
+// tryContainer adds the container at a plausible place, if it is one, and returns its
+// size.
 func (f *File) tryContainer(r *Region, at, end int64, budget *int64) int64 {
 	data := f.root().data
 	if data[at] == fatbinMagicBytes[0] {
-		if !plausibleFatbin(data[at:end]) && !r.Dedicated {
-			return 0
-		}
 		c := f.parseFatbin(r, at, end)
 		r.Containers = append(r.Containers, c)
 		return c.Size
-	}
-	if !isCubin(data[at:end]) {
-		return 0
 	}
 	size := cubinExtent(data[at:end], budget)
 	if size == 0 {
