@@ -36,6 +36,17 @@ func (f Field) Mask() Word {
 	return m
 }
 
+// Bits returns the numbers of f's bits, that of the value's lowest bit first.
+func (f Field) Bits() []int {
+	var bs []int
+	for _, r := range f {
+		for i := range int(r.N) {
+			bs = append(bs, int(r.Lo)+i)
+		}
+	}
+	return bs
+}
+
 // Get returns f's value in w.
 func (f Field) Get(w Word) uint64 {
 	var v uint64

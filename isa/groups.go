@@ -60,7 +60,51 @@ func findGroups(v *Variant, operands []OperandInfo) []*Group {
 		}
 	}
 	nameGroups(gs, operands)
+	for _, g := range gs {
+		for i := range v.Template {
+			g.refuse(&v.Template[i])
+		}
+	}
 	return gs
+}
+
+// refuse marks the values of g that p refuses whatever else is in the word.
+func (g *Group) refuse(p *Piece) {
+	var bits []int // by the bit of p's index: the bit of g's value, or -1
+	mine := g.Field.Bits()
+	shared := false
+	for _, t := range p.Tests {
+		if t.Kind != TestValue {
+			bits = append(bits, -1)
+			continue
+		}
+		for _, b := range t.Field.Bits() {
+			k := slices.Index(mine, b)
+			bits = append(bits, k)
+			shared = shared || k >= 0
+		}
+	}
+	if !shared {
+		return
+	}
+	allowed := map[int]bool{}
+	known := 0
+	for i, x := range p.Table {
+		if x == PieceIllegal || x == PieceOther {
+			continue
+		}
+		value := 0
+		for j, k := range bits {
+			if k >= 0 {
+				value |= i >> j & 1 << k
+				known |= 1 << k
+			}
+		}
+		allowed[value] = true
+	}
+	for v := range g.Values {
+		g.Values[v].Legal = g.Values[v].Legal && allowed[v&known]
+	}
 }
 
 // joins reports whether g adds no group to gs: a second bar is of the same group as

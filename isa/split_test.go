@@ -2,6 +2,7 @@ package isa
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,26 @@ func TestGroups(t *testing.T) {
 	}
 	if want := []string{"ftz", "round", "sat", "src1.neg", "src1.abs"}; !slices.Equal(names, want) {
 		t.Errorf("FADD: got %v, want %v", names, want)
+	}
+}
+
+// TestRefusedValues reads a group of which other pieces refuse values: always, with any
+// value of another field, and with one of them only.
+func TestRefusedValues(t *testing.T) {
+	const text = "arch sm_90\n\nclass x 0x098f\n  text X{72:73 op} R0{72:74 r}{72,75 s}\n"
+	const lists = "list op = .A | .B | .C | .D\nlist r = - | !illegal | - | - | - | !illegal | !illegal | -\nlist s = - | - | - | !other\n"
+	file, err := ParseTable(strings.Replace(text, "\n\n", "\n"+lists+"\n", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := NewTable(file.Arch, file.Variants)
+	gs := tab.Groups(tab.Variants()[0])
+	if len(gs) != 1 {
+		t.Fatalf("%d groups", len(gs))
+	}
+	want := []GroupValue{{"A", true}, {"B", false}, {"C", true}, {"D", true}}
+	if !slices.Equal(gs[0].Values, want) {
+		t.Errorf("got %v, want %v", gs[0].Values, want)
 	}
 }
 

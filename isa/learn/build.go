@@ -155,7 +155,7 @@ func withReuse(p isa.Piece) isa.Piece {
 	if len(p.Tests) == 0 || p.Tests[0].Kind != isa.TestValue {
 		return p
 	}
-	bs := bitsOf(p.Tests[0].Field)
+	bs := p.Tests[0].Field.Bits()
 	reuse := 0
 	for i, b := range bs {
 		if b >= 122 {

@@ -425,7 +425,7 @@ func dropTest(tests []isa.Test, b int) []isa.Test {
 		}
 		if b >= at && b < at+n {
 			if t.Kind == isa.TestValue && n > 1 {
-				bs := bitsOf(t.Field)
+				bs := t.Field.Bits()
 				t.Field = fieldOf(slices.Delete(bs, b-at, b-at+1))
 				out = append(out, t)
 			}

@@ -88,7 +88,7 @@ func testBits(p *isa.Piece) []testBit {
 			out = append(out, testBit{-1, t.Kind, t.Arg, t.Field.String()})
 			continue
 		}
-		for _, b := range bitsOf(t.Field) {
+		for _, b := range t.Field.Bits() {
 			out = append(out, testBit{bit: b})
 		}
 	}

@@ -190,15 +190,4 @@ func fieldOf(bs []int) isa.Field {
 	return f
 }
 
-// bitsOf lists the bits of f, low part first.
-func bitsOf(f isa.Field) []int {
-	var bs []int
-	for _, r := range f {
-		for i := 0; i < int(r.N); i++ {
-			bs = append(bs, int(r.Lo)+i)
-		}
-	}
-	return bs
-}
-
 func isPow2(v uint64) bool { return bits.OnesCount64(v) == 1 }
