@@ -171,8 +171,12 @@ func (e *Entry) FileOffset(off int64) int64 {
 // Stored reports whether the payload lies in the file as it is.
 func (e *Entry) Stored() bool { return e.Size > 0 && e.FileOffset(0) >= 0 }
 
-// raw returns the stored bytes without padding.
-func (e *Entry) raw() []byte {
+// Raw returns the bytes as they are stored, without padding, or nil for a part of a
+// compressed concatenation.
+func (e *Entry) Raw() []byte {
+	if e.PayloadOffset < 0 {
+		return nil
+	}
 	return e.File.root().data[e.PayloadOffset : e.PayloadOffset+e.StoredSize]
 }
 
@@ -216,7 +220,7 @@ func (e *Entry) decode(buf []byte) ([]byte, error) {
 	if e.Obfuscated() && e.Compression != Stored {
 		return nil, fmt.Errorf("obfuscated LTO IR: %w", ErrUnsupported)
 	}
-	return unpack(e.Compression, e.raw(), e.Size, e.File.root().opt.MaxEntry, buf)
+	return unpack(e.Compression, e.Raw(), e.Size, e.File.root().opt.MaxEntry, buf)
 }
 
 // Done says that the entry's bytes will not be needed soon. Where the file is mapped,

@@ -67,7 +67,7 @@ func ExampleFile_Rewrite() {
 
 	// The way back is byte for byte.
 	old, err := f.Undo(out).Apply(out.Bytes())
-	fmt.Println(string(old) == string(f.Data()), err)
+	fmt.Println(string(old.Bytes()) == string(f.Data()), err)
 	// Output:
 	// in place true
 	// true <nil>

@@ -1,6 +1,7 @@
 package elfx
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sort"
@@ -41,6 +42,28 @@ func (o *Output) zeros(n int64) {
 	if n > 0 {
 		o.pieces = append(o.pieces, piece{nil, n, -1})
 		o.size += n
+	}
+}
+
+// addChanged appends data, which replaces src[off:end]: blocks that are the same are
+// kept, the others copied, so that data itself need not stay.
+func (o *Output) addChanged(src []byte, off, end int64, data []byte) {
+	const block = 1 << 12
+	start := off
+	for len(data) > 0 {
+		n := int64(min(block, len(data)))
+		if off+n > end || !bytes.Equal(src[off:off+n], data[:n]) {
+			if start < end {
+				o.keep(src, start, min(off, end))
+			}
+			o.add(bytes.Clone(data[:n]))
+			start = off + n
+		}
+		off += n
+		data = data[n:]
+	}
+	if start < off {
+		o.keep(src, start, off)
 	}
 }
 

@@ -293,7 +293,7 @@ func FuzzGrow(f *testing.F) {
 			t.Fatalf("%d bytes written for an input of %d", out.Size(), len(data))
 		}
 		b := out.Bytes()
-		if back, err := file.Undo(out).Apply(b); err != nil || !bytes.Equal(back, data) {
+		if back, err := file.Undo(out).Apply(b); err != nil || !bytes.Equal(back.Bytes(), data) {
 			t.Fatalf("the way back: %v", err)
 		}
 	})

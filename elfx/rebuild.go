@@ -35,7 +35,7 @@ func (f *File) rebuildRegion(r *Region, payloads map[*Entry]*payload) (*Output, 
 		mark(c.Offset)
 		if c.Kind == ContainerCubin {
 			if p := payloads[c.Entries[0]]; p != nil {
-				out.add(p.data)
+				out.append(p.body)
 			} else {
 				out.keep(data, c.Offset, pos)
 			}
@@ -70,12 +70,12 @@ func rebuildEntries(data []byte, c *Container, payloads map[*Entry]*payload, bod
 		header := append([]byte(nil), data[e.Offset:e.Offset+e.HeaderSize]...)
 		le.PutUint64(header[offPayloadSize:], uint64(p.padded))
 		if e.Compression != Stored {
-			le.PutUint32(header[offPackedSize:], uint32(len(p.data)))
+			le.PutUint32(header[offPackedSize:], uint32(p.body.size))
 			le.PutUint64(header[offSize:], uint64(p.size))
 		}
 		body.add(header)
-		body.add(p.data)
-		body.zeros(p.padded - int64(len(p.data)))
+		body.append(p.body)
+		body.zeros(p.padded - p.body.size)
 		pos = e.PayloadOffset + e.PayloadSize
 	}
 	mark(pos, body.size)
@@ -99,9 +99,7 @@ func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
 	}
 	switch f.Kind {
 	case FileCubin:
-		out := &Output{}
-		out.add(payloads[0].data)
-		return out, nil
+		return payloads[0].body, nil
 	case FileFatbin:
 		out, _ := f.rebuildRegion(f.Regions[0], byEntry)
 		return out, nil

@@ -2,6 +2,7 @@ package elfx
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math/rand"
 	"strings"
@@ -73,14 +74,14 @@ func checkUndo(t testing.TB, f *File, out *Output) {
 		t.Fatal(err)
 	}
 	size := buf.Len()
-	u, err := ReadUndo(&buf)
+	u, err := ReadUndo(json.NewDecoder(&buf))
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := out.Bytes()
 	old, err := u.Apply(now)
-	if err != nil || !bytes.Equal(old, f.Data()) {
-		t.Errorf("undone: %d bytes, want %d; %v", len(old), f.Size, err)
+	if err != nil || !bytes.Equal(old.Bytes(), f.Data()) {
+		t.Fatalf("undone: not the %d bytes of the file; %v", f.Size, err)
 	}
 	if lost := int(f.Size-kept(out)) * 4 / 3; size > lost+100*len(u.Steps)+400 {
 		t.Errorf("the way back takes %d bytes, %d are lost", size, lost)
@@ -238,6 +239,34 @@ func TestBuildFatbin(t *testing.T) {
 		got := entryBytes(t, e)
 		if !bytes.HasPrefix(got, want[i]) || !isZero(got[len(want[i]):]) || e.Arch() != chosen[i].Arch() {
 			t.Errorf("#%d: %s, %d bytes; want %s, %d", e.Number, e.Arch(), len(got), chosen[i].Arch(), len(want[i]))
+		}
+	}
+}
+
+// addChanged keeps the blocks that are the same, and refers to nothing of the new data.
+func TestAddChanged(t *testing.T) {
+	const off = 100
+	src := make([]byte, 20<<10)
+	rand.New(rand.NewSource(1)).Read(src)
+	old := src[off : off+10<<10]
+	for _, tt := range []struct {
+		size    int
+		changed []int
+		pieces  int
+	}{
+		{10 << 10, nil, 1}, {10 << 10, []int{5000}, 3}, {10 << 10, []int{0, 10<<10 - 1}, 3}, {4 << 10, nil, 1},
+		{10<<10 + 1, nil, 2}, {15 << 10, []int{4096}, 4}, {1, nil, 1}, {0, nil, 0},
+	} {
+		data := append(bytes.Clone(old), make([]byte, 5<<10)...)[:tt.size]
+		for _, i := range tt.changed {
+			data[i] ^= 1
+		}
+		want := bytes.Clone(data)
+		out := &Output{}
+		out.addChanged(src, off, off+10<<10, data)
+		clear(data)
+		if got := out.Bytes(); !bytes.Equal(got, want) || len(out.pieces) != tt.pieces {
+			t.Errorf("size %d, changed %v: %d bytes in %d pieces, want %d in %d", tt.size, tt.changed, len(got), len(out.pieces), len(want), tt.pieces)
 		}
 	}
 }

@@ -73,8 +73,10 @@ func (o *Output) kept() []stretch {
 }
 
 func (u *Undo) literal(b []byte) {
-	if len(b) > 0 {
-		u.Steps = append(u.Steps, UndoStep{Data: b})
+	for len(b) > 0 {
+		n := min(len(b), maxStep)
+		u.Steps = append(u.Steps, UndoStep{Data: b[:n:n]})
+		b = b[n:]
 	}
 }
 
@@ -89,40 +91,71 @@ func (u *Undo) copy(from, size int64) {
 }
 
 // Apply returns the old content of a file whose new content is data. Both are checked
-// by their hashes.
-func (u *Undo) Apply(data []byte) ([]byte, error) {
-	sum := sha256.Sum256(data)
-	if int64(len(data)) != u.NewSize || hex.EncodeToString(sum[:]) != u.NewHash {
-		return nil, fmt.Errorf("the file is not the one that was written: %d bytes, SHA-256 %x; want %d, %s", len(data), sum, u.NewSize, u.NewHash)
+// by their hashes. The output refers to data.
+func (u *Undo) Apply(data []byte) (*Output, error) {
+	if !u.Of(data) {
+		return nil, fmt.Errorf("the file is not the one that was written, which has %d bytes, SHA-256 %s", u.NewSize, u.NewHash)
 	}
-	var out bytes.Buffer
+	out := &Output{}
 	for i, s := range u.Steps {
 		if s.Data != nil {
-			out.Write(s.Data)
+			out.add(s.Data)
 			continue
 		}
 		if s.From < 0 || s.Size < 0 || s.From > int64(len(data)) || s.Size > int64(len(data))-s.From {
 			return nil, fmt.Errorf("step %d: bytes 0x%x to 0x%x of 0x%x", i, s.From, s.From+s.Size, len(data))
 		}
-		if int64(out.Len())+s.Size > u.OldSize {
+		if out.size+s.Size > u.OldSize {
 			return nil, fmt.Errorf("step %d: more than the %d bytes of the old file", i, u.OldSize)
 		}
-		out.Write(data[s.From : s.From+s.Size])
+		out.keep(data, s.From, s.From+s.Size)
 	}
-	old := sha256.Sum256(out.Bytes())
-	if hex.EncodeToString(old[:]) != u.OldHash {
-		return nil, fmt.Errorf("the result has SHA-256 %x, want %s", old, u.OldHash)
+	h := sha256.New()
+	_, _ = out.WriteTo(h)
+	if old := hex.EncodeToString(h.Sum(nil)); old != u.OldHash {
+		return nil, fmt.Errorf("the result has SHA-256 %s, want %s", old, u.OldHash)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
-// Write encodes the way back as JSON.
-func (u *Undo) Write(w io.Writer) error { return json.NewEncoder(w).Encode(u) }
+// Of reports whether data is the new content that the way back starts from.
+func (u *Undo) Of(data []byte) bool {
+	if int64(len(data)) != u.NewSize {
+		return false
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]) == u.NewHash
+}
 
-// ReadUndo decodes what Write wrote.
-func ReadUndo(r io.Reader) (*Undo, error) {
+// maxStep bounds the bytes of one step, and with that the memory that Write takes.
+const maxStep = 1 << 20
+
+// Write encodes the way back as JSON, with one step a line.
+func (u *Undo) Write(w io.Writer) error {
+	head := *u
+	head.Steps = []UndoStep{}
+	b, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	sep := "\n" // in front of a step
+	b = bytes.TrimSuffix(b, []byte("]}"))
+	for i := 0; err == nil && i < len(u.Steps); i++ {
+		if _, err = w.Write(append(b, sep...)); err == nil {
+			b, err = json.Marshal(u.Steps[i])
+		}
+		sep = ",\n"
+	}
+	if err == nil {
+		_, err = w.Write(append(b, "]}\n"...))
+	}
+	return err
+}
+
+// ReadUndo decodes the next of what Write wrote, one after another; [io.EOF] says that
+// there are no more.
+func ReadUndo(d *json.Decoder) (*Undo, error) {
 	u := new(Undo)
-	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(u); err != nil {
 		return nil, err
