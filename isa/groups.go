@@ -108,10 +108,10 @@ func (g *Group) refuse(p *Piece) {
 }
 
 // joins reports whether g adds no group to gs: a second bar is of the same group as
-// the first, and values that are only refused or not are marked in the group of the same
-// field.
+// the first, and values that are only refused, or have no meaning, are marked in the group
+// of the same field.
 func (g *Group) joins(gs []*Group) bool {
-	empty := !slices.ContainsFunc(g.Values, func(v GroupValue) bool { return v.Text != "" })
+	empty := !slices.ContainsFunc(g.Values, func(v GroupValue) bool { return v.Legal && v.Text != "" })
 	for _, h := range gs {
 		if !slices.Equal(g.Field, h.Field) {
 			continue

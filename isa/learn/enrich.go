@@ -40,7 +40,7 @@ func special(tok string) bool {
 // those of address 0.
 func (c *class) ask(ws []isa.Word) []Answer {
 	if c.relative {
-		return c.o.askRelative(ws)
+		return c.o.AskAtZero(ws)
 	}
 	return c.o.Ask(ws)
 }

@@ -349,10 +349,10 @@ func (o *Oracle) ClassOf(words []isa.Word) []string {
 	return out
 }
 
-// askRelative is Ask for words whose text may depend on their address: it asks for each
+// AskAtZero is Ask for words whose text may depend on their address: it asks for each
 // at two addresses, and rewrites the number that moves with the address to what it would
 // be at address 0.
-func (o *Oracle) askRelative(words []isa.Word) []Answer {
+func (o *Oracle) AskAtZero(words []isa.Word) []Answer {
 	first := o.Ask(words)
 	second := o.Ask(append([]isa.Word{nop}, words...))[1:]
 	for i := range first {

@@ -25,13 +25,14 @@ func main() {
 // A formatter brings the tables of a folder into their proper form.
 type formatter struct {
 	dir  string
-	done map[isa.Arch]*isa.TableFile
+	old  map[isa.Arch]*isa.TableFile // as they stand in the folder
+	text map[isa.Arch][]byte
+	done map[isa.Arch]*isa.TableFile // in their proper form
 }
 
-// format reads the table of a, writes it back if its text changes, and returns it. Its
-// base comes first, since the table may use the base's lists.
-func (f *formatter) format(a isa.Arch) (*isa.TableFile, error) {
-	if t := f.done[a]; t != nil {
+// read returns the table of a as it stands in the folder.
+func (f *formatter) read(a isa.Arch) (*isa.TableFile, error) {
+	if t := f.old[a]; t != nil {
 		return t, nil
 	}
 	name := filepath.Join(f.dir, a.String()+".txt")
@@ -39,42 +40,65 @@ func (f *formatter) format(a isa.Arch) (*isa.TableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var base *isa.TableFile
-	t, err := isa.ParseTable(string(text), func(b isa.Arch) (*isa.TableFile, error) {
-		base, err = f.format(b)
-		return base, err
-	})
+	t, err := isa.ParseTable(string(text), f.read)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	f.old[a], f.text[a] = t, text
+	return t, nil
+}
+
+// format writes the table of a, which has been read, if its text changes, and returns it.
+// Its base comes first, since the table may use the base's lists.
+func (f *formatter) format(a isa.Arch) (*isa.TableFile, error) {
+	if t := f.done[a]; t != nil {
+		return t, nil
+	}
+	t := f.old[a]
+	var base *isa.TableFile
+	if t.Base != (isa.Arch{}) {
+		var err error
+		if base, err = f.format(t.Base); err != nil {
+			return nil, err
+		}
 	}
 	proper, err := isa.FormatTable(t, base)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", a, err)
 	}
-	if !bytes.Equal(text, proper) {
-		if err := os.WriteFile(name, proper, 0o644); err != nil {
+	if !bytes.Equal(f.text[a], proper) {
+		if err := os.WriteFile(filepath.Join(f.dir, a.String()+".txt"), proper, 0o644); err != nil {
 			return nil, err
 		}
-		if t, err = isa.ParseTable(string(proper), func(isa.Arch) (*isa.TableFile, error) { return base, nil }); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
+	}
+	t, err = isa.ParseTable(string(proper), func(isa.Arch) (*isa.TableFile, error) { return base, nil })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a, err)
 	}
 	f.done[a] = t
 	return t, nil
 }
 
-// formatAll formats every table in dir.
+// formatAll formats every table in dir. All are read before any is written: the names of
+// lists may change.
 func formatAll(dir string) error {
 	names, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil {
 		return err
 	}
-	f := formatter{dir, map[isa.Arch]*isa.TableFile{}}
+	f := formatter{dir, map[isa.Arch]*isa.TableFile{}, map[isa.Arch][]byte{}, map[isa.Arch]*isa.TableFile{}}
+	var archs []isa.Arch
 	for _, name := range names {
 		a, err := isa.ParseArch(strings.TrimSuffix(filepath.Base(name), ".txt"))
 		if err != nil {
 			return err
 		}
+		if _, err := f.read(a); err != nil {
+			return err
+		}
+		archs = append(archs, a)
+	}
+	for _, a := range archs {
 		if _, err := f.format(a); err != nil {
 			return err
 		}
