@@ -254,7 +254,7 @@ func (c *compiled) compileOperand(i int, ch *change) (func(*editing) error, erro
 		return nil, r.errAt(&r.set, ch.valuePos, "%s has no default", ch.field)
 	}
 	_, number := parseInteger(ch.value)
-	if ch.kind != changeAssign || ch.field == "imm" && !ch.quoted && !number && c.isExpr(ch.value) {
+	if ch.kind != changeAssign || isNumberName(ch.field) && !ch.quoted && !number && c.isExpr(ch.value) {
 		x, err := c.intValue(i, ch)
 		if err != nil {
 			return nil, err
@@ -282,7 +282,7 @@ func (c *compiled) compileOperand(i int, ch *change) (func(*editing) error, erro
 			return ed.setOperand(ch, s)
 		}, nil
 	}
-	if n, ok := parseInteger(ch.value); ok && ch.field == "imm" && !ch.quoted {
+	if n, ok := parseInteger(ch.value); ok && isNumberName(ch.field) && !ch.quoted {
 		return func(ed *editing) error { return ed.setNumber(ch, n) }, nil
 	}
 	return func(ed *editing) error { return ed.setOperand(ch, ch.value) }, nil

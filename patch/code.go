@@ -58,7 +58,7 @@ type codeState struct {
 	sorted  int
 	journal []savedWord // changes of the window at hand
 
-	views   [viewSlots]view
+	views   []view // viewSlots of them, made when the first one is asked for
 	flowed  *flowInfo
 	cppName string
 }
@@ -86,7 +86,7 @@ func (c *codeState) set(i int, w isa.Word, r *Rule) {
 		c.buf, c.dirty = bytes.Clone(c.Data), true
 		c.touched = map[int][]*Rule{}
 	}
-	if opcodeBits(old) != opcodeBits(w) {
+	if c.flowed != nil && !old.Xor(w).AndNot(codeMask).IsZero() && (c.inFlow(old, i) || c.inFlow(w, i)) {
 		c.flowed = nil
 	}
 	if _, ok := c.touched[i]; !ok {
@@ -117,6 +117,9 @@ func (c *codeState) demangled() string {
 func (c *codeState) view(i int) *view {
 	if i < 0 || i >= c.n {
 		return nil
+	}
+	if c.views == nil {
+		c.views = make([]view, viewSlots)
 	}
 	w := c.word(i)
 	v := &c.views[i%viewSlots]

@@ -21,6 +21,11 @@ func (c *exprCompiler) compare(n *ast.BinaryNode) (*compiledExpr, error) {
 	if x, y, err = c.reconcile(x, y); err != nil {
 		return nil, err
 	}
+	if n.Operator == "==" || n.Operator == "!=" {
+		if err := c.checkNumber(x, y); err != nil {
+			return nil, err
+		}
+	}
 	test := orderTest(n.Operator)
 	r := &compiledExpr{typ: typeBool, kernel: x.kernel && y.kernel, pos: c.at(n)}
 	switch {
@@ -155,8 +160,12 @@ func (x *compiledExpr) asNumber() *compiledExpr {
 // form in which the field's value comes.
 func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, error) {
 	if y.typ != typeText {
-		if f.kind == fieldYield {
+		switch {
+		case f.kind == fieldYield:
 			return nil, c.errorf(y.pos, `yield is "Y" or "-"`)
+		case f.kind == fieldOperand && y.typ == typeInt && !isNumberName(f.name):
+			return nil, c.errorf(y.pos, "%s is never a number", f.name).
+				hint("registers are text and need quotes; a number among the operands, or the offset of an address, is called imm")
 		}
 		return y, nil
 	}
@@ -194,6 +203,7 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 	case fieldOperand:
 		// A literal that says more than a register is compared with all that prints.
 		f.full = !isRegister(s)
+		return y, c.checkOperand(f, s, y.pos)
 	}
 	return y, nil
 }

@@ -61,6 +61,8 @@ func TestDocs(t *testing.T) {
 			match, s = "a:LDG", "a.stall"
 		case strings.HasSuffix(s, ".x"):
 			s = strings.TrimSuffix(s, "x") + "stall"
+		case s == "target":
+			match = "BRA"
 		case s == "dst2" || s == "src2":
 			match = "FFMA"
 			s = strings.Replace(s, "dst2", "dst", 1)

@@ -11,6 +11,7 @@ type expectation struct {
 	lo, hi    int // hi < 0: no limit
 	perKernel bool
 	text      string
+	pos       string // file:line:column in the recipe
 }
 
 // parseExpect reads "12", ">=1", "<=3", "1..4", each with " per kernel" behind it if
@@ -53,6 +54,7 @@ func (e *expectation) holds(n int) bool { return n >= e.lo && (e.hi < 0 || n <= 
 
 // An ExpectError is a count of matches that a rule did not expect.
 type ExpectError struct {
+	Pos    string // file:line:column of the recipe's expect
 	Rule   string // as Rule.ID returns it
 	Kernel string // "" for the total
 	Want   string
@@ -64,7 +66,7 @@ func (e *ExpectError) Error() string {
 	if e.Kernel != "" {
 		where = " in kernel " + e.Kernel
 	}
-	return fmt.Sprintf("%s: expected %s matches%s, found %d", e.Rule, strings.TrimSuffix(e.Want, " per kernel"), where, e.Found)
+	return fmt.Sprintf("%s: %s: expected %s matches%s, found %d", e.Pos, e.Rule, strings.TrimSuffix(e.Want, " per kernel"), where, e.Found)
 }
 
 // checkPerKernel compares the counts of one kernel with the rules that expect a count
@@ -75,7 +77,7 @@ func (p *Planner) checkPerKernel(s *Summary, kernel string) error {
 		if e == nil || !e.perKernel || e.holds(s.Rules[i].Matches) {
 			continue
 		}
-		return &ExpectError{Rule: c.rule.ID(), Kernel: kernel, Want: e.text, Found: s.Rules[i].Matches}
+		return &ExpectError{Pos: e.pos, Rule: c.rule.ID(), Kernel: kernel, Want: e.text, Found: s.Rules[i].Matches}
 	}
 	return nil
 }
@@ -93,7 +95,7 @@ func CheckExpected(rules []*Rule, s *Summary) error {
 			}
 		}
 		if !r.expect.holds(n) {
-			return &ExpectError{Rule: r.ID(), Want: r.expect.text, Found: n}
+			return &ExpectError{Pos: r.expect.pos, Rule: r.ID(), Want: r.expect.text, Found: n}
 		}
 	}
 	return nil

@@ -31,6 +31,7 @@ const (
 	fieldFile
 	fieldI
 	fieldN
+	fieldBits
 
 	fieldBar = fieldWBar // stands for both scoreboard indices in messages and checks
 )
@@ -39,7 +40,7 @@ const (
 var controlFields = map[string]fieldKind{
 	"stall": fieldStall, "yield": fieldYield, "wbar": fieldWBar, "rbar": fieldRBar, "wait": fieldWait,
 	"batch": fieldBatch, "reuse.a": fieldReuse, "reuse.b": fieldReuse, "reuse.c": fieldReuse,
-	"width": fieldWidth, "guard": fieldGuard, "pc": fieldPC, "block": fieldBlock, "loop": fieldLoop,
+	"bits": fieldBits, "width": fieldWidth, "guard": fieldGuard, "pc": fieldPC, "block": fieldBlock, "loop": fieldLoop,
 }
 
 // kernelFields are the names that do not depend on the instruction.
@@ -51,9 +52,10 @@ var kernelFields = map[string]fieldKind{
 type fieldRef struct {
 	name  string // without label, prev and next: "evict", "reuse.b"
 	kind  fieldKind
-	index int // of a reuse flag: 0–2
-	item  int // which item's instruction; -1 the one at hand
-	delta int // -1 prev, 1 next, and so on
+	index int       // of a reuse flag: 0–2
+	bits  isa.Field // of bits[a..b]
+	item  int       // which item's instruction; -1 the one at hand
+	delta int       // -1 prev, 1 next, and so on
 	full  bool
 	scope *nameScope // of a group or an operand
 	fast  map[*isa.Variant]registerField
@@ -65,6 +67,11 @@ func (f *fieldRef) dual() bool { return f.kind == fieldOperand }
 // fieldExpr compiles a name such as stall, reuse.b, prev.src2, x.dst.
 func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
 	pos := c.leftmost(n)
+	if m, ok := n.(*ast.MemberNode); ok {
+		if r, ok := m.Property.(*ast.BinaryNode); ok && r.Operator == ".." {
+			return c.bitsExpr(m, r, pos)
+		}
+	}
 	path, ok := memberPath(n)
 	if !ok {
 		return nil, c.errorf(pos, "this form of expression has no meaning here")
@@ -75,6 +82,8 @@ func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
 	}
 	x := &compiledExpr{field: f, pos: pos}
 	switch f.kind {
+	case fieldBits:
+		return nil, c.errorf(pos, "bits are named by their numbers: bits[0..11]")
 	case fieldYield, fieldGroup, fieldGuard:
 		x.typ, x.text = typeText, f.textFunc()
 	case fieldKernel, fieldArch, fieldEntry, fieldFile:
@@ -83,7 +92,7 @@ func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
 		x.typ, x.truth = typeBool, f.reuseFunc()
 	case fieldOperand:
 		x.typ, x.num = typeInt, f.numFunc()
-		if f.name != "imm" {
+		if !isNumberName(f.name) {
 			x.typ, x.text = typeText, f.textFunc()
 		}
 	default:
@@ -94,6 +103,29 @@ func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
 		x.num = (&fieldRef{name: f.name, kind: fieldRBar, item: f.item, delta: f.delta}).numFunc()
 	}
 	return x, nil
+}
+
+// isNumberName tells the operands whose value is a number: immediates and targets of
+// branches.
+func isNumberName(name string) bool { return strings.HasPrefix(name, "imm") || name == "target" }
+
+// bitsExpr compiles bits[a..b], also of another instruction: prev.bits[0..11].
+func (c *exprCompiler) bitsExpr(m *ast.MemberNode, r *ast.BinaryNode, pos int) (*compiledExpr, error) {
+	path, ok := memberPath(m.Node)
+	if !ok || path[len(path)-1] != "bits" {
+		return nil, c.errorf(pos, "this form of expression has no meaning here")
+	}
+	lo, ok1 := r.Left.(*ast.IntegerNode)
+	hi, ok2 := r.Right.(*ast.IntegerNode)
+	if !ok1 || !ok2 || lo.Value > hi.Value || hi.Value > 127 || hi.Value-lo.Value > 62 {
+		return nil, c.errorf(pos, "want bits[a..b] with bit numbers from 0 to 127, the lower one first, at most 63 bits")
+	}
+	f, err := c.resolve(path, pos)
+	if err != nil {
+		return nil, err
+	}
+	f.bits = isa.Bits(lo.Value, hi.Value)
+	return &compiledExpr{field: f, pos: pos, typ: typeInt, num: f.numFunc()}, nil
 }
 
 // leftmost returns the position where a chain of names starts.
@@ -328,6 +360,8 @@ func (f *fieldRef) numFunc() func(*evalCtx) (int64, bool) {
 			return int64(c.Batch), c.Yield
 		case fieldPC:
 			return int64(v.pc()), true
+		case fieldBits:
+			return int64(f.bits.Get(v.in.Word)), true
 		case fieldWidth:
 			w := ctx.code.table.Width(v.in)
 			return int64(w), w > 0

@@ -59,6 +59,13 @@ func (c *codeState) flow() *flowInfo {
 	return f
 }
 
+// inFlow reports whether the word says where blocks start or end.
+func (c *codeState) inFlow(w isa.Word, i int) bool {
+	in := c.table.Decode(w)
+	_, ok := relTarget(in, uint64(i)*isa.WordSize)
+	return ok || endsBlock(c.mnemonicOf(in, i))
+}
+
 // mnemonicOf returns the bare mnemonic of an instruction, "" for an unknown word.
 func (c *codeState) mnemonicOf(in isa.Inst, i int) string {
 	v := view{code: c, idx: i, in: in}

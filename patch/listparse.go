@@ -36,10 +36,10 @@ func (e *ListingError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, 
 
 func (e *ListingError) Unwrap() error { return e.Err }
 
-// IsListing reports whether data looks like a listing rather than a report.
+// IsListing reports whether data is a listing rather than a report, which is JSON.
 func IsListing(data []byte) bool {
 	t := bytes.TrimLeft(data, " \t\r\n\ufeff")
-	return bytes.HasPrefix(t, []byte("//")) || bytes.HasPrefix(t, []byte("/*"))
+	return len(t) > 0 && t[0] != '{'
 }
 
 // ParseListing reads a listing as `dis` writes it, edited or not. Blank lines, labels

@@ -12,6 +12,7 @@ import (
 type nameScope struct {
 	groups   map[string][]*isa.Group
 	operands map[string]bool
+	other    map[string]bool // names of operands that are not always addresses
 }
 
 // names finds the scope of each item of a rule.
@@ -49,7 +50,7 @@ func allNames(t *isa.Table) *nameScope {
 }
 
 func newScope(t *isa.Table, vs []*isa.Variant) *nameScope {
-	s := &nameScope{groups: map[string][]*isa.Group{}, operands: map[string]bool{}}
+	s := &nameScope{groups: map[string][]*isa.Group{}, operands: map[string]bool{}, other: map[string]bool{}}
 	for _, v := range vs {
 		for _, g := range t.Groups(v) {
 			s.groups[g.Name] = append(s.groups[g.Name], g)
@@ -58,11 +59,16 @@ func newScope(t *isa.Table, vs []*isa.Variant) *nameScope {
 			s.operands[o.Name] = true
 			if operandText(o.Text).address() >= 0 {
 				s.operands["imm"] = true
+			} else {
+				s.other[o.Name] = true
 			}
 		}
 	}
 	return s
 }
+
+// onlyAddress reports whether an operand is an address in every variant.
+func (s *nameScope) onlyAddress(name string) bool { return !s.other[name] }
 
 // values returns the legal values of a group, in the order of their encoding.
 func (s *nameScope) values(group string) []string {
@@ -101,7 +107,7 @@ func (s *nameScope) groupWith(text string) string {
 
 // all returns every name for a message: those of all instructions first.
 func (s *nameScope) all() []string {
-	out := strings.Fields("stall yield wbar rbar wait batch reuse.a reuse.b reuse.c guard width pc block loop kernel arch entry file")
+	out := strings.Fields("stall yield wbar rbar wait batch reuse.a reuse.b reuse.c guard width pc block loop bits[a..b] kernel arch entry file")
 	out = append(out, sortedKeys(s.operands)...)
 	for _, g := range sortedKeys(s.groups) {
 		if !strings.HasPrefix(g, "mod") {

@@ -186,7 +186,7 @@ func (p *Planner) findRelative(k *KernelPlan) {
 			continue
 		}
 		var re *RuleError
-		if errors.As(err, &re) && strings.Contains(re.Rule, r.Rule) {
+		if errors.As(err, &re) && re.Rule == p.rules[i].rule.ID() {
 			r.Relative = true
 		}
 		for at, rules := range cs.touched {

@@ -113,6 +113,9 @@ func ParseRecipe(name string, data []byte) (*Recipe, error) {
 	if err := rc.checkRules(); err != nil {
 		return nil, err
 	}
+	if err := rc.checkAllow(); err != nil {
+		return nil, err
+	}
 	if err := rc.checkGuard(); err != nil {
 		return nil, err
 	}
@@ -241,7 +244,7 @@ func isParamName(s string) bool {
 // used.
 func (rc *Recipe) checkRules() error {
 	if len(rc.file.Rule) == 0 {
-		return &RecipeError{rc.Name, "no [[rule]]"}
+		return &RecipeError{rc.Name + ":1:1", "no [[rule]]"}
 	}
 	names := map[string]bool{}
 	used := map[string]bool{}
@@ -369,6 +372,7 @@ func (rc *Recipe) expect(path string, v any) (*expectation, error) {
 	if err != nil {
 		return nil, rc.errorf(path, "%v", err)
 	}
+	e.pos = rc.index.pos(rc.Name, path)
 	return e, nil
 }
 
@@ -411,7 +415,8 @@ func (rc *Recipe) Allow() Allow {
 	return a
 }
 
-func (rc *Recipe) checkGuard() error {
+// checkAllow checks the names of what the recipe allows.
+func (rc *Recipe) checkAllow() error {
 	list, err := rc.texts("allow", rc.file.Allow)
 	if err != nil {
 		return err
@@ -419,66 +424,10 @@ func (rc *Recipe) checkGuard() error {
 	if _, err := ParseAllow(strings.Join(list, ",")); err != nil {
 		return rc.errorf("allow", "%v", err)
 	}
-	for _, name := range sortedKeys(rc.file.Guard.Kernels) {
-		path := "guard.kernels." + name
-		hashes, err := rc.texts(path, rc.file.Guard.Kernels[name])
-		if err != nil {
-			return err
-		}
-		for _, h := range hashes {
-			if s, ok := strings.CutPrefix(h, "sha256:"); !ok || len(s) != 64 {
-				return rc.errorf(path, "want sha256: and 64 hexadecimal digits, the hash that cupatch stats prints")
-			}
-		}
-	}
 	return nil
 }
-
-// A GuardError says why a recipe does not apply to a file.
-type GuardError struct{ Msg string }
-
-func (e *GuardError) Error() string { return "guard: " + e.Msg }
 
 // Wants reports whether the recipe is for a cubin's architecture.
 func (rc *Recipe) Wants(c *elfx.Cubin) bool {
 	return len(rc.Arch) == 0 || slices.Contains(rc.Arch, c.Arch)
 }
-
-// CheckGuard compares cubins with what the recipe was made for: the toolkit of each,
-// and the code hashes of the kernels that [guard.kernels] names. All that differs is
-// in the *GuardError.
-func (rc *Recipe) CheckGuard(cubins []*elfx.Cubin) error {
-	var why []string
-	for _, c := range cubins {
-		if len(rc.Toolkit) > 0 && c.Toolkit != "" && !slices.Contains(rc.Toolkit, c.Toolkit) {
-			why = append(why, fmt.Sprintf("the cubin for %s was built by toolkit %s, the recipe is for %s", c.Arch, c.Toolkit, strings.Join(rc.Toolkit, ", ")))
-		}
-	}
-	for _, name := range sortedKeys(rc.file.Guard.Kernels) {
-		hashes, _ := rc.texts("", rc.file.Guard.Kernels[name])
-		found, same := false, true
-		for _, c := range cubins {
-			for i := range c.Kernels() {
-				if k := &c.Kernels()[i]; k.Name == name {
-					found = true
-					same = same && slices.Contains(hashes, "sha256:"+codeHash(k.Data()))
-				}
-			}
-		}
-		switch {
-		case !found:
-			why = append(why, "kernel "+name+" is missing")
-		case !same:
-			why = append(why, "kernel "+name+" has changed")
-		}
-	}
-	if why == nil {
-		return nil
-	}
-	slices.Sort(why)
-	return &GuardError{strings.Join(slices.Compact(why), "; ")}
-}
-
-// CodeHash returns the hash of a kernel's code that guards and reports use, without
-// its prefix.
-func CodeHash(code []byte) string { return codeHash(code) }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cupatch/cupatch/elfx"
 )
 
 // A recipe that uses everything.
@@ -161,7 +163,7 @@ func TestRecipeMutations(t *testing.T) {
 func TestRecipeErrors(t *testing.T) {
 	const rule = "[[rule]]\nname = \"a\"\nmatch = \"LDG\"\nset = \".EF\"\n"
 	for _, test := range []struct{ text, want string }{
-		{"", "r.toml: no [[rule]]"},
+		{"", "r.toml:1:1: no [[rule]]"},
 		{rule + "sets = \"x\"\n", "r.toml:5:1: unknown key rule.sets"},
 		{rule + rule, `r.toml:6:8: two rules have the name "a"`},
 		{"[[rule]]\nmatch = \"LDG\"\n", "r.toml:1:3: a rule needs a name"},
@@ -185,6 +187,7 @@ func TestRecipeErrors(t *testing.T) {
 		{rule + "[param.x]\nvalues = [true]\n", "r.toml:6:1: a parameter's value is text or a number"},
 		{rule + "[[test]]\narch = \"sm_90\"\nbefore = \"NOP ;\"\n", "r.toml:5:3: a test needs before, and either after or error"},
 		{rule + "[guard.kernels]\nk = \"md5:1\"\n", "r.toml:6:5: want sha256:"},
+		{rule + "[guard.kernels]\nk = \"sha256:" + strings.Repeat("z", 64) + "\"\n", "r.toml:6:5: want sha256:"},
 		{rule + "name = \"b\"\n", "r.toml:5:"},
 		{"x = [", "r.toml:1:"},
 	} {
@@ -200,7 +203,16 @@ func TestGuard(t *testing.T) {
 	target := openCubin(t, loadsCubin)
 	k := &target.Cubin.Kernels()[0]
 	const rule = "[[rule]]\nname = \"a\"\nmatch = \"LDG\"\nset = \".EF\"\n"
+	hash := func(_ *elfx.Cubin, k *elfx.Kernel, scheme string) (string, error) {
+		if scheme != "code1" {
+			return "", errors.New("no hash " + scheme)
+		}
+		return strings.Repeat("ab", 32), nil
+	}
 	for _, test := range []struct{ guard, want string }{
+		{fmt.Sprintf("%s = \"code1 %s\"", k.Name, strings.Repeat("ab", 32)), ""},
+		{fmt.Sprintf("%s = \"code1:%s\"", k.Name, strings.Repeat("ab", 32)), ""},
+		{fmt.Sprintf("%s = \"code1 %s\"", k.Name, strings.Repeat("cd", 32)), "r.toml:6:17: guard: kernel " + k.Name + " has changed"},
 		{fmt.Sprintf("%s = \"sha256:%s\"", k.Name, CodeHash(k.Data())), ""},
 		{fmt.Sprintf("%s = [\"sha256:%s\", \"sha256:%s\"]", k.Name, strings.Repeat("0", 64), CodeHash(k.Data())), ""},
 		{fmt.Sprintf("%s = \"sha256:%s\"", k.Name, strings.Repeat("0", 64)), "kernel " + k.Name + " has changed"},
@@ -210,7 +222,7 @@ func TestGuard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = rc.CheckGuard(cubins(target))
+		err = rc.CheckGuard(cubins(target), hash)
 		var ge *GuardError
 		switch {
 		case test.want == "" && err != nil:
@@ -219,11 +231,19 @@ func TestGuard(t *testing.T) {
 			t.Errorf("%s: %v, want %s", test.guard, err, test.want)
 		}
 	}
-	rc, err := ParseRecipe("r.toml", []byte("toolkit = \"1.0\"\n"+rule))
+	rc, err := ParseRecipe("r.toml", []byte(rule+"[guard.kernels]\n"+k.Name+" = \"code9 "+strings.Repeat("ab", 32)+"\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rc.CheckGuard(cubins(target)); err == nil || !strings.Contains(err.Error(), target.Cubin.Toolkit) {
+	var re *RecipeError
+	if err := rc.CheckGuard(cubins(target), hash); !errors.As(err, &re) || err.Error() != "r.toml:6:17: no hash code9" {
+		t.Errorf("an unknown hash: %v", err)
+	}
+	rc, err = ParseRecipe("r.toml", []byte("toolkit = \"1.0\"\n"+rule))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rc.CheckGuard(cubins(target), nil); err == nil || !strings.Contains(err.Error(), target.Cubin.Toolkit) {
 		t.Errorf("toolkit: %v", err)
 	}
 }

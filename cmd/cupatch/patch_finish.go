@@ -41,7 +41,10 @@ func (r *patchRun) finish() error {
 		report.Files = append(report.Files, rf)
 		r.summary(f, outs, i)
 	}
-	return r.writeReport(report)
+	if r.report == "" {
+		return nil
+	}
+	return r.saveReport(r.report, report)
 }
 
 // summary says in one line what was done to a file.
@@ -80,19 +83,17 @@ func (f *filePlan) report() patch.ReportFile {
 	return rf
 }
 
-func (r *patchRun) writeReport(report *patch.Report) error {
-	if r.report == "" {
-		return nil
-	}
+// saveReport writes a report to a file, or standard output for -.
+func (e *env) saveReport(path string, report *patch.Report) error {
 	b, err := report.Marshal()
 	if err != nil {
 		return err
 	}
-	if r.report == "-" {
-		_, err := r.stdout.Write(b)
+	if path == "-" {
+		_, err := e.stdout.Write(b)
 		return err
 	}
-	return patch.WriteFile(r.report, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(b); return err })
+	return patch.WriteFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(b); return err })
 }
 
 // toolName names the program in reports.

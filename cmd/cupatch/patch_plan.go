@@ -6,11 +6,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/diff"
 )
 
 // A planning is the rules made ready for one architecture.
@@ -24,7 +26,7 @@ type filePlan struct {
 	name    string
 	data    []byte // of standard input, else nil
 	bare    bool
-	hash    *patch.ReportHash
+	hash    *patch.ReportHash // nil without a report
 	entries []*entryPlan
 	sum     patch.Summary
 }
@@ -51,7 +53,10 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if why := f.ReadOnly(); why != "" && !r.dryRun {
 		return fmt.Errorf("%s: %s", f.Name, why)
 	}
-	fp := &filePlan{name: f.Name, bare: f.Kind == elfx.FileCubin, hash: patch.HashOf(f.Data())}
+	fp := &filePlan{name: f.Name, bare: f.Kind == elfx.FileCubin}
+	if r.report != "" {
+		fp.hash = patch.HashOf(f.Data())
+	}
 	if f.Name == "-" {
 		fp.data = f.Data()
 	}
@@ -76,8 +81,13 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		return nil
 	}
 	if r.recipe != nil && !r.ignoreGuard {
-		if err := r.recipe.CheckGuard(cubins); err != nil {
+		err := r.recipe.CheckGuard(cubins, guardHash)
+		var guard *patch.GuardError
+		if errors.As(err, &guard) {
 			return &exitError{code: 1, err: fmt.Errorf("%s: %w", f.Name, err), hint: "--ignore-guard applies the recipe all the same"}
+		}
+		if err != nil {
+			return stop(err)
 		}
 	}
 	fp.entries = make([]*entryPlan, len(todo))
@@ -102,6 +112,23 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	r.sum.Add(&fp.sum)
 	r.files = append(r.files, fp)
 	return nil
+}
+
+// guardHash hashes a kernel by one of the schemes of cupatch hash, for a recipe's guard.
+func guardHash(c *elfx.Cubin, k *elfx.Kernel, scheme string) (string, error) {
+	var known []string
+	for _, name := range diff.HashLevels() {
+		known = append(known, name+strconv.Itoa(diff.HashVersion))
+		if scheme != known[len(known)-1] {
+			continue
+		}
+		level, err := diff.ParseHashLevel(name)
+		if err != nil {
+			return "", err
+		}
+		return diff.NewCode(c, k, diff.TableFor(c)).Hash(level).String(), nil
+	}
+	return "", fmt.Errorf("no hash %s; there are sha256, %s", scheme, strings.Join(known, ", "))
 }
 
 // entryError is the error of one cubin. Where the file has several architectures, a
