@@ -14,6 +14,9 @@ type WriteOption struct {
 	Mode fs.FileMode // of a file that does not exist yet; 0 means 0o644
 	// Warn is called with what the user should know; nil: nobody wants to.
 	Warn func(msg string)
+	// Check is called with the path of the temporary file before that takes its place;
+	// an error leaves everything as it was. Devices and pipes are not checked.
+	Check func(path string) error
 }
 
 // WriteFile replaces the file at path by what write writes, or leaves it alone: the
@@ -63,6 +66,11 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	}
 	if err := f.Close(); err != nil {
 		return err
+	}
+	if opt.Check != nil {
+		if err := opt.Check(f.Name()); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err

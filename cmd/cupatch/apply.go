@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
@@ -29,7 +28,9 @@ one is not what the report says, nothing is written.
   -n, --dry-run        write nothing, show what would change
       --relocate       a kernel may stand at another place, or in another entry, if
                        its code has the hash that the report gives
-      --report FILE    write the edits of a listing as a report
+      --report FILE    write the edits as a report
+      --keep-original  with --report: keep the bytes that are overwritten in
+                       FILE.original, so that revert gives back the very file
       --allow NAMES    for a listing: hidden, schedule, value, as for patch
       --no-grow        fail rather than make a file larger
 
@@ -46,7 +47,9 @@ examples:
 const revertUsage = `usage: cupatch revert REPORT FILE -o OUT | -i [OPTIONS]
 
 Undoes the edits of a report on FILE, the patched file. Every new word is checked
-first; if one is not what the report says, nothing is written.
+first; if one is not what the report says, nothing is written. Stored cubins get their
+old bytes back; compressed ones are compressed again, unless REPORT.original, which
+patch --keep-original writes, has the old bytes.
 
   -o, --output OUT     write there; - is standard output
   -i, --in-place       replace FILE itself
@@ -90,6 +93,7 @@ func (r *applyRun) run(args []string) error {
 	fs.BoolVar(&r.relocate, "relocate", false, "")
 	var allow string
 	if !r.revert {
+		r.target.keepFlag(fs)
 		fs.StringVar(&r.report, "report", "", "")
 		fs.StringVar(&allow, "allow", "", "")
 	}
@@ -326,23 +330,23 @@ func (r *applyRun) finish(f *elfx.File, located []patch.Located) error {
 	if err != nil {
 		return err
 	}
-	if rf.Output, err = r.target.write(r.env, c, outs[0]); err != nil {
+	if r.revert {
+		if c.undo, err = r.originalOf(r.source, f); err != nil {
+			return err
+		}
+	}
+	write := func() error { rf.Output, err = r.target.write(r.env, c, outs[0]); return err }
+	if err := r.target.keeping(r.env, r.report, write); err != nil {
 		return err
 	}
 	r.notef("%s: written to %s; read back: %d words differ, nothing else", f.Name, outs[0], n)
-	return r.saveReport(rf, n)
-}
-
-// saveReport writes the edits of a listing as a report.
-func (r *applyRun) saveReport(rf patch.ReportFile, n int) error {
+	if c.undo != nil {
+		r.notef("%s: byte for byte the file that was patched", outs[0])
+	}
 	if r.report == "" {
 		return nil
 	}
 	rep := patch.NewReport(toolName(), nil, &patch.Summary{Matched: n, Changed: n})
 	rep.Files = append(rep.Files, rf)
-	b, err := rep.Marshal()
-	if err != nil {
-		return err
-	}
-	return patch.WriteFile(strings.TrimSpace(r.report), patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(b); return err })
+	return r.saveReport(r.report, rep)
 }

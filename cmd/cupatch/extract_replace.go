@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -169,19 +169,21 @@ func (e *env) replaceEntry(d *destination, f *elfx.File, x *elfx.Entry, data []b
 	if err != nil {
 		return err
 	}
-	b := content.Bytes()
-	g, err := elfx.Open(f.Name, b, nil)
-	if err != nil {
-		return fmt.Errorf("the new content cannot be read, nothing is written: %w", err)
-	}
-	got, err := g.Entries()[x.Number-1].Data()
-	if err != nil || len(g.Entries()) != len(f.Entries()) || !strings.HasPrefix(string(got), string(data)) {
-		return errors.Join(fmt.Errorf("%s: the new content is wrong, nothing is written", f.Name), err)
+	check := func(g *elfx.File) error {
+		if err := checkOthers(f, g, func(a *elfx.Entry) bool { return a == x }); err != nil {
+			return err
+		}
+		// A smaller cubin has zeros behind it where the entry is stored.
+		got, err := g.Entries()[x.Number-1].Data()
+		if err == nil && !bytes.HasPrefix(got, data) {
+			err = fmt.Errorf("entry %d is not %d bytes of the new cubin", x.Number, len(data))
+		}
+		return err
 	}
 	for _, why := range rep.Why {
 		e.notef("%s: %s", f.Name, why)
 	}
-	if err := d.store(e, f, b, out); err != nil {
+	if _, err := d.store(e, f, content, out, check); err != nil {
 		return err
 	}
 	c := rep.Changes[0]

@@ -26,6 +26,8 @@ nothing else changed. The rule language is described in docs/rules.md.
   -a, --arch ARCH       only cubins for ARCH; repeatable
   -k, --kernel GLOB     only kernels whose mangled or C++ name fits; repeatable
       --report FILE     write the edits as JSON, for apply, revert and verify
+      --keep-original   with --report: keep the bytes that are overwritten in
+                        FILE.original, so that revert gives back the very file
       --allow NAMES     do what is refused under these names: value, schedule,
                         footprint, hidden, class
       --skip-refused    leave refused instructions alone, count them, go on
@@ -150,6 +152,7 @@ func (r *patchRun) define(fs *pflag.FlagSet) (allow, noWarn *string) {
 	r.narrowing.flags(fs)
 	r.ruleSource.flags(fs)
 	r.target.flags(fs)
+	r.target.keepFlag(fs)
 	fs.BoolVarP(&r.dryRun, "dry-run", "n", false, "")
 	fs.IntVarP(&r.context, "context", "U", 3, "")
 	fs.StringVar(&r.report, "report", "", "")
@@ -204,7 +207,7 @@ func runPatch(e *env, args []string) error {
 	if err := r.checkPlan(); err != nil {
 		return err
 	}
-	return r.finish()
+	return r.target.keeping(r.env, r.report, r.finish)
 }
 
 // planError gives an error of a plan its exit status: what a rule expected and did
@@ -277,7 +280,7 @@ func (r *patchRun) checkEarlier() error {
 	}
 	for _, f := range r.files {
 		for _, o := range old.Files {
-			if old.Relative && o.Output != nil && *o.Output == *f.hash && *o.Input != *o.Output {
+			if old.Relative && o.Output != nil && *o.Output == *f.hash && (o.Input == nil || *o.Input != *o.Output) {
 				x := answerNo("%s is the output that %s reports, and the rules would change it further", f.name, r.report)
 				x.hint = "cupatch revert undoes the first time; --again patches once more"
 				return x

@@ -205,16 +205,16 @@ func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant)
 // rewritten returns the content of a file with edits applied, proved to differ by
 // nothing else.
 func rewritten(f *elfx.File, edits map[int][]patch.Edit) ([]byte, error) {
-	changes, err := changedEntries(f, edits)
-	if err != nil {
-		return nil, err
-	}
-	content, _, err := f.Rewrite(changes, elfx.RewriteOptions{})
+	content, _, err := rewrite(f, edits, elfx.RewriteOptions{})
 	if err != nil {
 		return nil, err
 	}
 	b := content.Bytes()
-	return b, checkOutput(f, b, edits)
+	g, err := elfx.Open(f.Name, b, nil)
+	if err != nil {
+		return nil, err
+	}
+	return b, checkOutput(f, g, edits)
 }
 
 // store writes a variant, unless an equal one is there.
