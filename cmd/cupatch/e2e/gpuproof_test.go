@@ -36,6 +36,7 @@ func TestGPUProof(t *testing.T) {
 		": Fake GPU (sm_90, 2 multiprocessors), driver for CUDA 13.1",
 		" cases, all as they should be.\n",
 		"\n| saxpy | evict EF | 2 | identical | 8.00 us | 0.8000 (0.8000 to 0.8000) |\n",
+		"\n| snake | FFMA interleave | 68 | identical | 10.00 us | 1.0000 (1.0000 to 1.0000) |\n",
 		"\n| chain | stall too low | 14 | differ | 10.00 us | 1.0000 (1.0000 to 1.0000) |\n",
 	} {
 		if !strings.Contains(string(table), want) {
