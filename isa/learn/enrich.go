@@ -39,10 +39,29 @@ func special(tok string) bool {
 // ask is Ask for words of the class. Where targets are relative, texts are made to be
 // those of address 0.
 func (c *class) ask(ws []isa.Word) []Answer {
+	var as []Answer
 	if c.relative {
-		return c.o.AskAtZero(ws)
+		as = c.o.AskAtZero(ws)
+	} else {
+		as = c.o.Ask(ws)
 	}
-	return c.o.Ask(ws)
+	if c.admitted.IsZero() {
+		return as
+	}
+	// What prints as another class says nothing of this one.
+	var accepted []int
+	var asked []isa.Word
+	for i, a := range as {
+		if a.OK && !ws[i].Xor(c.base).And(c.admitted).IsZero() {
+			accepted, asked = append(accepted, i), append(asked, ws[i])
+		}
+	}
+	for k, name := range c.o.ClassOf(asked) {
+		if name != c.name {
+			as[accepted[k]] = Answer{Class: name, PC: as[accepted[k]].PC}
+		}
+	}
+	return as
 }
 
 // enrich looks for the word of the class that prints most: the best of the samples,

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/cupatch/cupatch/isa"
@@ -230,7 +231,7 @@ func LearnClass(o *Oracle, name string, samples []isa.Word, tests int, hard []is
 const rounds = 14
 
 func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Variant, int, int) {
-	c.hard = hard
+	c.hard = slices.Concat(hard, samples)
 	if !c.enrich(samples) {
 		c.note("no accepted sample")
 		return nil, 0, 0

@@ -56,6 +56,45 @@ func TestLearnLDG(t *testing.T) {
 	}
 }
 
+// The classes of CCTL share out the values of bits 87–90, and what one of them refuses may be
+// legal in another. A table of all of them says of every value what nvdisasm says.
+func TestLearnSharedField(t *testing.T) {
+	o := openOracle(t, isa.Arch{SM: 100, Suffix: "a"})
+	cctl := isa.Word{Lo: 0x000010000200798f, Hi: 0x000fe80000800100} // CCTL.E.PF2 [R2+0x1000]
+	var ws []isa.Word
+	for op := range uint64(16) {
+		for _, reg := range []uint64{2, 255} {
+			for _, quiet := range []uint64{0, 7} {
+				w := isa.Bits(87, 90).MustSet(isa.Bits(24, 31).MustSet(cctl, reg), op)
+				ws = append(ws, isa.Bits(113, 115).MustSet(isa.Bits(110, 112).MustSet(w, 7), quiet))
+			}
+		}
+	}
+	samples := map[string][]isa.Word{}
+	for i, name := range o.ClassOf(ws) {
+		if name != "" {
+			samples[name] = append(samples[name], ws[i])
+		}
+	}
+	if len(samples) < 6 {
+		t.Fatalf("%d classes", len(samples))
+	}
+	var vs []*isa.Variant
+	for name, words := range samples {
+		r := LearnClass(o, name, words, 300, nil)
+		if r.Variant == nil || r.Misses != 0 {
+			t.Fatal(r)
+		}
+		vs = append(vs, r.Variant)
+	}
+	table := isa.NewTable(o.Arch, vs)
+	for i, a := range o.Ask(ws) {
+		if m, wrong := compare(table, ws[i], a); wrong && (a.OK || m.in.Status != isa.StatusUnknown) {
+			t.Errorf("%v prints %q, predicted %q (%v)", ws[i], a.Text, m.pred, m.in.Status)
+		}
+	}
+}
+
 // One question tells all refused words of a batch, and why; the accepted ones keep their
 // texts.
 func TestAsk(t *testing.T) {

@@ -137,8 +137,7 @@ func (c *class) random(v *isa.Variant, n int) []isa.Word {
 		w := c.randomWord(v)
 		in := t.Decode(w)
 		if in.Status == isa.StatusIllegal || in.Status == isa.StatusUnknown {
-			// Refused words are dear: ask for a few.
-			if illegal > n/20 || illegal > 15 {
+			if illegal > n/4 {
 				continue
 			}
 			illegal++

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/cupatch/cupatch/isa"
@@ -24,10 +25,24 @@ func Simplify(v *isa.Variant) {
 		}
 	}
 	holes = withoutImplied(holes)
-	for i, p := range rest {
-		rest[i] = forget(p, holes)
+	for _, lenient := range []bool{false, true} {
+		for i, p := range rest {
+			var others []testBit
+			for k := range rest {
+				if lenient && k != i && hasText(&rest[k]) {
+					others = append(others, testBits(&rest[k])...)
+				}
+			}
+			rest[i] = forget(p, holes, others)
+		}
 	}
-	v.Template = append(rest, holes...)
+	texts := rest
+	for _, h := range holes {
+		if !impliedBy(texts, &h) {
+			rest = append(rest, forget(h, texts, testBits(&h)))
+		}
+	}
+	v.Template = rest
 }
 
 // hasText reports whether p may print anything.
@@ -62,15 +77,21 @@ func withoutImplied(holes []isa.Piece) []isa.Piece {
 	slices.SortStableFunc(holes, func(a, b isa.Piece) int { return len(b.Table) - len(a.Table) })
 	var kept []isa.Piece
 	for i := range holes {
-		all := true
-		for k, x := range holes[i].Table {
-			all = all && (!isHole(x) || slices.ContainsFunc(kept, func(q isa.Piece) bool { return implies(&q, &holes[i], k) }))
-		}
-		if !all {
+		if !impliedBy(kept, &holes[i]) {
 			kept = append(kept, holes[i])
 		}
 	}
 	return kept
+}
+
+// impliedBy reports whether the pieces in by say all that hole does.
+func impliedBy(by []isa.Piece, hole *isa.Piece) bool {
+	for i, x := range hole.Table {
+		if isHole(x) && !slices.ContainsFunc(by, func(q isa.Piece) bool { return implies(&q, hole, i) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // A testBit is one bit of the index into a piece's table: a bit of the word, or a test.
@@ -98,6 +119,9 @@ func testBits(p *isa.Piece) []testBit {
 // implies reports whether hole, a piece without text, says of every word that has index i
 // in p's table at least what p does.
 func implies(hole, p *isa.Piece, i int) bool {
+	if len(hole.Tests) == 0 {
+		return false
+	}
 	x := p.Table[i]
 	mine := testBits(p)
 	known, free := 0, []int(nil)
@@ -121,8 +145,10 @@ func implies(hole, p *isa.Piece, i int) bool {
 	return true
 }
 
-// forget returns p without the index bits that it needs only for what holes say.
-func forget(p isa.Piece, holes []isa.Piece) isa.Piece {
+// forget returns p without the index bits that it needs only for what holes say: tests of
+// operands, and bits of the word. A bit that decides which texts there may be stays, unless it is among others, the bits that
+// other pieces print: who wants a text has to set all bits that belong to it.
+func forget(p isa.Piece, holes []isa.Piece, others []testBit) isa.Piece {
 	if len(p.Tests) == 0 {
 		return p
 	}
@@ -131,14 +157,32 @@ func forget(p isa.Piece, holes []isa.Piece) isa.Piece {
 		care[i] = !isHole(x) || !slices.ContainsFunc(holes, func(h isa.Piece) bool { return implies(&h, &p, i) })
 	}
 	table := slices.Clone(p.Table)
-	for b := len(testBits(&p)) - 1; b >= 0; b-- {
-		table, care = forgetBit(table, care, b)
+	bits := testBits(&p)
+	for b := len(bits) - 1; b >= 0; b-- {
+		if bits[b].bit < 0 || slices.Contains(others, bits[b]) || sameTexts(table, care, b) {
+			table, care = forgetBit(table, care, b)
+		}
 	}
 	q := dropUnused(isa.Piece{Tests: p.Tests, Table: table, Alts: p.Alts})
 	if len(q.Tests) == 0 && len(q.Table) > 0 {
 		return p // all of it is holes
 	}
 	return q
+}
+
+// sameTexts reports whether the same entries are there that count, whatever index bit b
+// is.
+func sameTexts(table []uint16, care []bool, b int) bool {
+	var seen [2]map[uint16]bool
+	for v := range seen {
+		seen[v] = map[uint16]bool{}
+	}
+	for i, x := range table {
+		if care[i] && !isHole(x) {
+			seen[i>>b&1][x] = true
+		}
+	}
+	return maps.Equal(seen[0], seen[1])
 }
 
 // forgetBit makes table, where only the entries count that care names, independent of index
