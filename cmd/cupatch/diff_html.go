@@ -5,6 +5,7 @@ import (
 	"html"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
@@ -49,16 +50,21 @@ var markClasses = map[diff.Mark]string{
 // escapeMarked turns text with marks into HTML.
 func escapeMarked(s string) string {
 	var b strings.Builder
-	for _, c := range s {
-		switch {
-		case c >= markStart && c < markStart+rune(len(markClasses)):
-			b.WriteString(`<span class="` + markClasses[diff.Mark(c-markStart)] + `">`)
-		case c == markEnd:
+	b.Grow(len(s) + len(s)/2)
+	from := 0
+	for i, c := range s {
+		if c < markStart || c > markEnd {
+			continue
+		}
+		b.WriteString(html.EscapeString(s[from:i]))
+		from = i + utf8.RuneLen(c)
+		if c == markEnd {
 			b.WriteString("</span>")
-		default:
-			b.WriteString(html.EscapeString(string(c)))
+		} else {
+			b.WriteString(`<span class="` + markClasses[diff.Mark(c-markStart)] + `">`)
 		}
 	}
+	b.WriteString(html.EscapeString(s[from:]))
 	return b.String()
 }
 

@@ -1,32 +1,115 @@
 package diff
 
-import "slices"
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
 
 // maxEdits bounds the edits that one step of the search looks for; what it found by
 // then is kept and the search goes on from there. It bounds the time to a multiple of
 // the length.
 const maxEdits = 128
 
-// An aligner pairs the elements of two sequences: match[i] becomes the element of b that
-// element i of a is paired with. Pairs are in order in both.
+// An aligner pairs the elements of two sequences. It sees those that both have, by number:
+// others can have no partner, and leaving them out makes the search for the rest short.
 type aligner struct {
-	a, b  []uint64
-	match []int32
-	depth int
-
-	v, trace []int32 // memory of myersStep
+	a, b            []int32
+	placeA, placeB  []int32      // where they stand in the sequences
+	match           []int32      // by index of a: index of b, in order in both, or -1
+	occurs          []occurrence // by number, zero between calls of anchors
+	depth           int
+	frontier, trace []int32 // memory of myersStep
 }
 
-// alignKeys returns an alignment of a and b in which paired elements are equal; -1 is
-// no partner.
+// alignKeys returns an alignment of a and b in which paired elements are equal: by index
+// of a the index of b, in order in both, or -1.
 func alignKeys(a, b []uint64) []int32 {
-	al := &aligner{a: a, b: b, match: make([]int32, len(a))}
-	for i := range al.match {
-		al.match[i] = -1
-	}
-	al.patience(0, len(a), 0, len(b))
-	return al.match
+	al := newAligner(a, b)
+	al.patience(0, len(al.a), 0, len(al.b))
+	return al.result(len(a))
 }
+
+func newAligner(a, b []uint64) *aligner {
+	n := newNumberer(len(b))
+	for _, x := range b {
+		n.add(x)
+	}
+	al := &aligner{occurs: make([]occurrence, n.count)}
+	al.a, al.placeA = make([]int32, 0, len(a)), make([]int32, 0, len(a))
+	al.b, al.placeB = make([]int32, 0, len(b)), make([]int32, 0, len(b))
+	shared := make([]bool, n.count)
+	for i, x := range a {
+		if id := n.find(x); id >= 0 {
+			shared[id] = true
+			al.a, al.placeA = append(al.a, id), append(al.placeA, int32(i))
+		}
+	}
+	for j, x := range b {
+		if id := n.find(x); shared[id] {
+			al.b, al.placeB = append(al.b, id), append(al.placeB, int32(j))
+		}
+	}
+	al.match = unmatched(len(al.a))
+	return al
+}
+
+// result returns the alignment of the whole sequences, of which the first has n elements.
+func (al *aligner) result(n int) []int32 {
+	out := unmatched(n)
+	for i, j := range al.match {
+		if j >= 0 {
+			out[al.placeA[i]] = al.placeB[j]
+		}
+	}
+	return out
+}
+
+// unmatched returns an alignment of n elements without partners.
+func unmatched(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = -1
+	}
+	return out
+}
+
+// hashFactor spreads values over a table; that nobody can know it keeps input from being
+// made to collide.
+var hashFactor = rand.Uint64() | 1
+
+// A numberer numbers values from 0 up: a hash table with open addressing.
+type numberer struct {
+	keys  []uint64
+	ids   []int32 // plus 1, 0 is none
+	shift uint
+	count int
+}
+
+// newNumberer returns a numberer for at most n values.
+func newNumberer(n int) *numberer {
+	size := uint(bits.Len(uint(n)) + 1)
+	return &numberer{keys: make([]uint64, 1<<size), ids: make([]int32, 1<<size), shift: 64 - size}
+}
+
+// slot returns where x stands or would stand.
+func (n *numberer) slot(x uint64) int {
+	i := int(x * hashFactor >> n.shift)
+	for n.ids[i] != 0 && n.keys[i] != x {
+		i = (i + 1) & (len(n.ids) - 1)
+	}
+	return i
+}
+
+func (n *numberer) add(x uint64) {
+	if i := n.slot(x); n.ids[i] == 0 {
+		n.count++
+		n.keys[i], n.ids[i] = x, int32(n.count)
+	}
+}
+
+// find returns the number of x, -1 for none.
+func (n *numberer) find(x uint64) int32 { return n.ids[n.slot(x)] - 1 }
 
 // maxPatience bounds the recursion.
 const maxPatience = 64
@@ -65,30 +148,32 @@ func (al *aligner) patience(a0, a1, b0, b1 int) {
 	al.depth--
 }
 
+// An occurrence says how often an element stands in each of the two ranges that anchors
+// looks at, and where in the second.
+type occurrence struct{ j, na, nb int32 }
+
 // anchors returns the longest sequence of pairs, in order in both, of elements that
 // occur once in each range.
 func (al *aligner) anchors(a0, a1, b0, b1 int) [][2]int {
-	type place struct{ i, j, na, nb int32 }
-	at := make(map[uint64]*place, a1-a0)
-	for i := a0; i < a1; i++ {
-		p := at[al.a[i]]
-		if p == nil {
-			p = &place{i: int32(i)}
-			at[al.a[i]] = p
-		}
-		p.na++
+	for _, x := range al.a[a0:a1] {
+		al.occurs[x].na++
 	}
 	for j := b0; j < b1; j++ {
-		if p := at[al.b[j]]; p != nil {
-			p.j = int32(j)
-			p.nb++
-		}
+		p := &al.occurs[al.b[j]]
+		p.j = int32(j)
+		p.nb++
 	}
 	var pairs [][2]int
 	for i := a0; i < a1; i++ {
-		if p := at[al.a[i]]; p.na == 1 && p.nb == 1 {
+		if p := &al.occurs[al.a[i]]; p.na == 1 && p.nb == 1 {
 			pairs = append(pairs, [2]int{i, int(p.j)})
 		}
+	}
+	for _, x := range al.a[a0:a1] {
+		al.occurs[x] = occurrence{}
+	}
+	for _, x := range al.b[b0:b1] {
+		al.occurs[x] = occurrence{}
 	}
 	return increasing(pairs)
 }
@@ -143,11 +228,11 @@ type front struct{ d, k, x int }
 func (al *aligner) myersStep(a0, a1, b0, b1 int) (int, int) {
 	n, m := a1-a0, b1-b0
 	limit := min(n+m, maxEdits)
-	v := append(al.v[:0], make([]int32, 2*limit+3)...)
+	v := append(al.frontier[:0], make([]int32, 2*limit+3)...)
 	for i := range v {
 		v[i] = never
 	}
-	al.v, al.trace = v, al.trace[:0]
+	al.frontier, al.trace = v, al.trace[:0]
 	off := limit + 1
 	v[off+1] = 0
 	var best front

@@ -50,12 +50,9 @@ func TestMyersIsShortest(t *testing.T) {
 		for i := range b {
 			b[i] = uint64(r.Intn(4))
 		}
-		al := &aligner{a: a, b: b, match: make([]int32, len(a))}
-		for i := range al.match {
-			al.match[i] = -1
-		}
-		al.myers(0, len(a), 0, len(b))
-		if got, want := checkAlignment(t, a, b, al.match), lcs(a, b); got != want {
+		al := newAligner(a, b)
+		al.myers(0, len(al.a), 0, len(al.b))
+		if got, want := checkAlignment(t, a, b, al.result(len(a))), lcs(a, b); got != want {
 			t.Fatalf("%v and %v: %d pairs, want %d", a, b, got, want)
 		}
 	}

@@ -36,8 +36,6 @@ type Code struct {
 	target []int32
 	sym    []uint32
 	syms   []string
-
-	local map[uint64]int // see localOps
 }
 
 // Len returns the number of instructions without padding.
@@ -50,13 +48,13 @@ func (c *Code) PC(i int) uint64 { return uint64(c.pos[i]) * isa.WordSize }
 func (c *Code) Word(i int) isa.Word { return isa.LoadWord(c.data[c.PC(i):]) }
 
 // Text returns the text of instruction i, without control code.
-func (c *Code) Text(i int) string { return c.textOf(c.Word(i), c.PC(i)) }
+func (c *Code) Text(i int) string { return string(c.appendText(nil, c.Word(i), c.PC(i))) }
 
-func (c *Code) textOf(w isa.Word, pc uint64) string {
+func (c *Code) appendText(dst []byte, w isa.Word, pc uint64) []byte {
 	if c.Table == nil {
-		return fmt.Sprintf(".word %s", w)
+		return fmt.Appendf(dst, ".word %s", w)
 	}
-	return c.Table.Text(c.Table.Decode(w), pc)
+	return c.Table.AppendText(dst, c.Table.Decode(w), pc)
 }
 
 // decode returns instruction w decoded; without a table every word is unknown.

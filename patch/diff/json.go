@@ -3,9 +3,10 @@ package diff
 import (
 	"encoding/json"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/patch"
 )
 
 // JSONFormat names the form of the JSON; docs/diff.schema.json describes it. The number
@@ -33,29 +34,7 @@ type jsonKernel struct {
 	Relocations  []Change         `json:"relocations,omitempty"`
 	Modifiers    []ModifierChange `json:"modifiers,omitempty"`
 	Opcodes      []OpcodeDelta    `json:"opcodes,omitempty"`
-	Changes      []jsonOp         `json:"changes,omitempty"`
-}
-
-type jsonOp struct {
-	Op     string      `json:"op"`
-	Kinds  []string    `json:"kinds,omitempty"`
-	A      *jsonInst   `json:"a,omitempty"`
-	B      *jsonInst   `json:"b,omitempty"`
-	Fields []jsonField `json:"fields,omitempty"`
-}
-
-type jsonInst struct {
-	PC      uint64           `json:"pc"`
-	Word    patch.ReportWord `json:"word"`
-	Control string           `json:"control"`
-	Text    string           `json:"text"`
-}
-
-type jsonField struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-	A    string `json:"a"`
-	B    string `json:"b"`
+	// Then come the changes; see appendOps.
 }
 
 type jsonNote struct {
@@ -81,8 +60,8 @@ type jsonEnd struct {
 	Errors    []string       `json:"errors"`
 }
 
-// kernelJSON returns the JSON form of a pair of kernels.
-func kernelJSON(k *KernelDiff) *jsonKernel {
+// appendKernelJSON appends the JSON form of a pair of kernels to dst.
+func appendKernelJSON(dst []byte, k *KernelDiff) ([]byte, error) {
 	j := &jsonKernel{
 		Arch: k.Arch, Name: k.NameA, EntryA: k.EntryA, EntryB: k.EntryB, PairedBy: k.PairedBy.String(), Similarity: k.Similarity,
 		Class: k.Class.String(), Kinds: k.Kinds.nonNil(), Instructions: k.Instructions, Unknown: k.Unknown, Counts: k.Counts,
@@ -92,34 +71,89 @@ func kernelJSON(k *KernelDiff) *jsonKernel {
 	if k.NameA != k.NameB {
 		j.NameB = k.NameB
 	}
-	for _, o := range k.Ops {
-		op := jsonOp{Op: o.Kind.String(), Kinds: o.Kinds.List()}
-		if o.A >= 0 {
-			op.A = k.A.json(int(o.A))
-		}
-		if o.B >= 0 {
-			op.B = k.B.json(int(o.B))
-		}
-		for _, f := range k.Fields(o) {
-			op.Fields = append(op.Fields, jsonField{f.Kind.String(), f.Name, f.A, f.B})
-		}
-		j.Changes = append(j.Changes, op)
+	b, err := json.Marshal(j)
+	if err != nil {
+		return dst, err
 	}
-	return j
+	dst = append(dst, b...)
+	if len(k.Ops) == 0 {
+		return dst, nil
+	}
+	dst = appendOps(append(dst[:len(dst)-1], `,"changes":[`...), k)
+	return append(dst, "]}"...), nil
 }
 
 func (k Kinds) nonNil() []string { return append([]string{}, k.List()...) }
 
-func (c *Code) json(i int) *jsonInst {
-	w := c.Word(i)
-	return &jsonInst{PC: c.PC(i), Word: patch.ReportWord(w), Control: isa.ControlOf(w).String(), Text: c.Text(i)}
+// appendOps appends the differences of k, separated by commas. There may be as many as
+// instructions, hence no json.Marshal:
+//
+//	{"op":"change","kinds":["control"],"a":{…},"b":{…},"fields":[{"kind":…,"name":…,"a":…,"b":…}]}
+func appendOps(dst []byte, k *KernelDiff) []byte {
+	var fields []FieldChange
+	for i, o := range k.Ops {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, `{"op":"`...), o.Kind.String()...), '"')
+		if o.Kinds != 0 {
+			dst = append(append(append(dst, `,"kinds":["`...), strings.Join(o.Kinds.List(), `","`)...), `"]`...)
+		}
+		if o.A >= 0 {
+			dst = k.A.appendJSON(append(dst, `,"a":`...), int(o.A))
+		}
+		if o.B >= 0 {
+			dst = k.B.appendJSON(append(dst, `,"b":`...), int(o.B))
+		}
+		fields = k.appendFields(fields[:0], o)
+		for i, f := range fields {
+			sep := ","
+			if i == 0 {
+				sep = `,"fields":[`
+			}
+			dst = append(dst, sep...)
+			dst = appendString(append(dst, `{"kind":`...), f.Kind.String())
+			dst = appendString(append(dst, `,"name":`...), f.Name)
+			dst = appendString(append(dst, `,"a":`...), f.A)
+			dst = appendString(append(dst, `,"b":`...), f.B)
+			dst = append(dst, '}')
+		}
+		if len(fields) > 0 {
+			dst = append(dst, ']')
+		}
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// appendJSON appends instruction i: {"pc":…,"word":["0xLO","0xHI"],"control":"[…]","text":"…"}.
+func (c *Code) appendJSON(dst []byte, i int) []byte {
+	w, pc := c.Word(i), c.PC(i)
+	dst = strconv.AppendUint(append(dst, `{"pc":`...), pc, 10)
+	dst = isa.AppendHalf(append(dst, `,"word":["0x`...), w.Lo)
+	dst = isa.AppendHalf(append(dst, `","0x`...), w.Hi)
+	dst = isa.ControlOf(w).Append(append(dst, `"],"control":"`...))
+	var text [lineRoom]byte
+	return append(appendString(append(dst, `","text":`...), c.appendText(text[:0], w, pc)), '}')
+}
+
+// appendString appends s as a JSON string.
+func appendString[T string | []byte](dst []byte, s T) []byte {
+	for i := range len(s) {
+		if x := s[i]; x < ' ' || x > '~' || x == '"' || x == '\\' {
+			b, _ := json.Marshal(string(s)) // a string always marshals
+			return append(dst, b...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
 }
 
 // A JSONWriter writes a result as JSON while the comparison runs: its Kernel method is
 // for [Options.Visit].
 type JSONWriter struct {
-	w io.Writer
-	n int
+	w   io.Writer
+	n   int
+	buf []byte
 	// All writes the kernels in which no difference was found, too.
 	All bool
 }
@@ -132,15 +166,15 @@ func (j *JSONWriter) Kernel(k *KernelDiff) error {
 	if k.Kinds == 0 && !j.All {
 		return nil
 	}
-	b, err := json.Marshal(kernelJSON(k))
-	if err != nil {
-		return err
-	}
 	sep := ",\n"
 	if j.n++; j.n == 1 {
 		sep = j.head()
 	}
-	_, err = j.w.Write(append([]byte(sep), b...))
+	var err error
+	if j.buf, err = appendKernelJSON(append(j.buf[:0], sep...), k); err != nil {
+		return err
+	}
+	_, err = j.w.Write(j.buf)
 	return err
 }
 

@@ -266,8 +266,7 @@ func (d *CodeDiff) count() {
 }
 
 func (d *CodeDiff) countModifiers(o Op, mods map[ModifierChange]int) {
-	_, fields := compareWords(d.A, d.B, int(o.A), int(o.B), true)
-	for _, f := range fields {
+	for _, f := range compareWords(nil, d.A, d.B, int(o.A), int(o.B)) {
 		if f.Kind == Modifiers {
 			mods[ModifierChange{Opcode: d.A.mnemonic(int(o.A)), Group: f.Name, A: f.A, B: f.B}]++
 		}
@@ -328,15 +327,18 @@ func opcodeDeltas(a, b *Code) []OpcodeDelta {
 func abs(n int) int { return max(n, -n) }
 
 // Fields returns in which fields the instructions of a change differ.
-func (d *CodeDiff) Fields(o Op) []FieldChange {
+func (d *CodeDiff) Fields(o Op) []FieldChange { return d.appendFields(nil, o) }
+
+// appendFields appends to dst what Fields returns.
+func (d *CodeDiff) appendFields(dst []FieldChange, o Op) []FieldChange {
 	if o.Kind != OpChange {
-		return nil
+		return dst
 	}
-	_, fields := compareWords(d.A, d.B, int(o.A), int(o.B), true)
+	dst = compareWords(dst, d.A, d.B, int(o.A), int(o.B))
 	if d.targetDiffers(int(o.A), int(o.B)) {
-		fields = append(fields, FieldChange{Other, "target", d.A.reference(int(o.A)), d.B.reference(int(o.B))})
+		dst = append(dst, FieldChange{Other, "target", d.A.reference(int(o.A)), d.B.reference(int(o.B))})
 	}
-	return fields
+	return dst
 }
 
 // reference says what instruction i refers to.

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -40,7 +41,12 @@ func (k Kinds) List() []string {
 	return out
 }
 
-func (k Kinds) String() string { return strings.Join(k.List(), ",") }
+func (k Kinds) String() string {
+	if k&(k-1) == 0 && k&allKinds != 0 { // one, the frequent case
+		return kindNames[bits.TrailingZeros16(uint16(k))]
+	}
+	return strings.Join(k.List(), ",")
+}
 
 // ParseKinds reads a list of kinds separated by commas.
 func ParseKinds(s string) (Kinds, error) {

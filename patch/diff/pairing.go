@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"hash/maphash"
 	"math/bits"
+	"slices"
+	"sync"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -33,10 +35,7 @@ func (d *CodeDiff) align() {
 
 // inverse returns the alignment seen from the other side, which has n elements.
 func inverse(match []int32, n int) []int32 {
-	out := make([]int32, n)
-	for i := range out {
-		out[i] = -1
-	}
+	out := unmatched(n)
 	for i, j := range match {
 		if j >= 0 {
 			out[j] = int32(i)
@@ -50,6 +49,8 @@ type pairer struct {
 	a, b  *Code
 	match []int32
 	moved map[int32]int32 // instructions without partner that stand elsewhere in b
+
+	memory *[]int32 // of table
 }
 
 func (p *pairer) run() {
@@ -57,6 +58,9 @@ func (p *pairer) run() {
 	p.match = alignKeys(p.a.keys(seed, false), p.b.keys(seed, false))
 	p.refine(seed)
 	p.move(seed)
+	if p.memory != nil {
+		tables.Put(p.memory)
+	}
 }
 
 // keys returns what makes the instructions what they are, as numbers: the words without
@@ -129,25 +133,28 @@ func (p *pairer) gap(ka, kb []uint64, i0, i1, j0, j1 int) {
 		return
 	}
 	// The best sum of likeness, by dynamic programming.
-	best := make([]int32, (n+1)*(m+1))
+	width := m + 1
+	best := p.table((n + 1) * width)
 	for i := n - 1; i >= 0; i-- {
+		row, below := best[i*width:(i+1)*width], best[(i+1)*width:(i+2)*width]
+		op, w := ka[i0+i], p.a.norm[i0+i]
+		theirs, words := kb[j0:j1], p.b.norm[j0:j1]
 		for j := m - 1; j >= 0; j-- {
-			at := i*(m+1) + j
-			best[at] = max(best[at+1], best[at+m+1])
-			if s := p.likeness(i0+i, j0+j); s > 0 {
-				best[at] = max(best[at], best[at+m+2]+s)
+			x := max(row[j+1], below[j])
+			if theirs[j] == op {
+				x = max(x, below[j+1]+likeness(w, words[j]))
 			}
+			row[j] = x
 		}
 	}
 	for i, j := 0, 0; i < n && j < m; {
-		at := i*(m+1) + j
-		s := p.likeness(i0+i, j0+j)
+		at := i*width + j
 		switch {
-		case s > 0 && best[at] == best[at+m+2]+s:
+		case ka[i0+i] == kb[j0+j] && best[at] == best[at+width+1]+likeness(p.a.norm[i0+i], p.b.norm[j0+j]):
 			p.match[i0+i] = int32(j0 + j)
 			i++
 			j++
-		case best[at] == best[at+m+1]:
+		case best[at] == best[at+width]:
 			i++
 		default:
 			j++
@@ -155,15 +162,22 @@ func (p *pairer) gap(ka, kb []uint64, i0, i1, j0, j1 int) {
 	}
 }
 
-// likeness is the number of bits that two instructions with the same opcode have in
-// common, 0 for different opcodes.
-func (p *pairer) likeness(i, j int) int32 {
-	x, y := p.a.norm[i], p.b.norm[j]
-	if opcodeOf(x) != opcodeOf(y) {
-		return 0
+// tables keeps the memory of pairer.table for the next pair of kernels.
+var tables = sync.Pool{New: func() any { return new([]int32) }}
+
+// table returns n zeros.
+func (p *pairer) table(n int) []int32 {
+	if p.memory == nil {
+		p.memory = tables.Get().(*[]int32)
 	}
-	return int32(129 - x.Xor(y).OnesCount())
+	*p.memory = slices.Grow((*p.memory)[:0], n)[:n]
+	clear(*p.memory)
+	return *p.memory
 }
+
+// likeness is the number of bits that two instructions with the same opcode have in
+// common, and 1.
+func likeness(x, y isa.Word) int32 { return int32(129 - x.Xor(y).OnesCount()) }
 
 // minMove is the shortest run of instructions that counts as moved.
 const minMove = 3

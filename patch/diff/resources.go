@@ -53,33 +53,16 @@ func resourceChanges(a, b *Code) []Change {
 // localAccesses counts the loads from and stores to local memory, where spilled
 // registers go.
 func (c *Code) localAccesses() (loads, stores int) {
-	for i := range c.norm {
-		switch op := opcodeOf(c.norm[i]); {
-		case c.Table == nil:
-			return 0, 0
-		case c.localOps()[op] == 1:
+	for _, v := range c.infos {
+		switch {
+		case v == nil:
+		case v.mnemonic == "LDL":
 			loads++
-		case c.localOps()[op] == 2:
+		case v.mnemonic == "STL":
 			stores++
 		}
 	}
 	return loads, stores
-}
-
-// localOps returns, by opcode, 1 for LDL and 2 for STL.
-func (c *Code) localOps() map[uint64]int {
-	if c.local == nil {
-		c.local = map[uint64]int{}
-		for _, v := range c.Table.Variants() {
-			switch infoOf(v).mnemonic {
-			case "LDL":
-				c.local[opcodeOf(v.Value)] = 1
-			case "STL":
-				c.local[opcodeOf(v.Value)] = 2
-			}
-		}
-	}
-	return c.local
 }
 
 // addressAttrs are the attributes that list addresses of the code, and those that say

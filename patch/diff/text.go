@@ -194,7 +194,7 @@ func (d *CodeDiff) lines() []line {
 			moved[o.B] = o
 		}
 	}
-	var out []line
+	out := make([]line, 0, d.A.Len()+d.Inserted+d.Moved)
 	i, j := int32(0), int32(0)
 	upTo := func(a, b int32) {
 		for a >= 0 && i < a || b >= 0 && j < b {
@@ -340,13 +340,15 @@ func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line) []byte {
 		}
 		dst = append(dst, p.paint(MarkGone, "-")+s+"\n"...)
 	}
+	var fields []FieldChange
 	for _, l := range lines {
 		if l.b < 0 {
 			continue
 		}
 		if p.Paint == nil && l.op.Kind != OpMove {
 			dst = k.B.appendLine(append(dst, '+'), int(l.b))
-			dst = append(appendFields(dst, k.Fields(*l.op)), '\n')
+			fields = k.appendFields(fields[:0], *l.op)
+			dst = append(appendFields(dst, fields), '\n')
 			continue
 		}
 		s := k.B.Line(int(l.b))
@@ -382,26 +384,15 @@ func (p *Printer) marked(m Mark, s, other string) string {
 		return s
 	}
 	x, y := pieces(s), pieces(other)
-	keys := map[string]uint64{}
-	number := func(list []string) []uint64 {
-		var out []uint64
-		for _, t := range list {
-			if _, ok := keys[t]; !ok {
-				keys[t] = uint64(len(keys))
-			}
-			out = append(out, keys[t])
-		}
-		return out
-	}
+	same := shared(x, y)
 	var b strings.Builder
-	match := alignKeys(number(x), number(y))
 	for i := 0; i < len(x); {
 		j := i
-		for j < len(x) && (match[j] >= 0) == (match[i] >= 0) {
+		for j < len(x) && same[j] == same[i] {
 			j++
 		}
 		mark := m
-		if match[i] < 0 {
+		if !same[i] {
 			mark = MarkField
 		}
 		b.WriteString(p.Paint(mark, strings.Join(x[i:j], "")))
@@ -410,10 +401,55 @@ func (p *Printer) marked(m Mark, s, other string) string {
 	return b.String()
 }
 
+// shared says of each element of x whether y has it, too, in the same order: the longest
+// common subsequence. Lines are short and differ in little.
+func shared(x, y []string) []bool {
+	same := make([]bool, len(x))
+	lo := 0
+	if len(x) > 0 && len(y) > 0 && x[0] != y[0] {
+		lo = 1 // the address
+	}
+	for lo < min(len(x), len(y)) && x[lo] == y[lo] {
+		same[lo] = true
+		lo++
+	}
+	n, m := len(x), len(y)
+	for n > lo && m > lo && x[n-1] == y[m-1] {
+		n--
+		m--
+		same[n] = true
+	}
+	width := m - lo + 1
+	best := make([]int, (n-lo+1)*width)
+	at := func(i, j int) int { return best[(i-lo)*width+j-lo] }
+	for i := n - 1; i >= lo; i-- {
+		for j := m - 1; j >= lo; j-- {
+			v := max(at(i+1, j), at(i, j+1))
+			if x[i] == y[j] {
+				v = at(i+1, j+1) + 1
+			}
+			best[(i-lo)*width+j-lo] = v
+		}
+	}
+	for i, j := lo, lo; i < n && j < m; {
+		switch {
+		case x[i] == y[j]:
+			same[i] = true
+			i++
+			j++
+		case at(i+1, j) >= at(i, j+1):
+			i++
+		default:
+			j++
+		}
+	}
+	return same
+}
+
 // pieces cuts a line where something can change: the address is one piece, then names and
 // numbers, and the characters between them.
 func pieces(s string) []string {
-	var out []string
+	out := make([]string, 0, 32)
 	for s != "" {
 		n := 0
 		if strings.HasPrefix(s, "/*") {

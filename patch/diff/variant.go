@@ -2,6 +2,7 @@ package diff
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,24 @@ const (
 )
 
 var fileNames = [numFiles]string{"R", "UR", "P", "UP", "B"}
+
+// registerNames has the names of the registers that fields of 8 bits can mean.
+var registerNames = func() (names [numFiles][256]string) {
+	for f := range names {
+		for n := range names[f] {
+			names[f][n] = fileNames[f] + strconv.Itoa(n)
+		}
+	}
+	return names
+}()
+
+// name returns the name of register n.
+func (f regFile) name(n uint64) string {
+	if n < uint64(len(registerNames[f])) {
+		return registerNames[f][n]
+	}
+	return fileNames[f] + strconv.FormatUint(n, 10)
+}
 
 var variantInfos sync.Map // *isa.Variant → *variantInfo
 

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,8 +25,9 @@ func compare(a, b *Code, i, j int) Kinds {
 	if a.norm[i] == b.norm[j] {
 		return 0
 	}
-	k, _ := compareWords(a, b, i, j, false)
-	return k
+	c := comparison{a: a, b: b}
+	c.words(a.norm[i], b.norm[j])
+	return c.kinds
 }
 
 // comparison compares one pair of instructions.
@@ -44,27 +46,33 @@ func (c *comparison) add(k Kinds, name, a, b string) {
 	}
 }
 
-// compareWords says in which kinds the words of instruction i of a and j of b differ
-// and, with list, in which fields.
-func compareWords(a, b *Code, i, j int, list bool) (Kinds, []FieldChange) {
-	p, q := a.norm[i], b.norm[j]
-	c := &comparison{a: a, b: b, list: list}
+// compareWords appends to dst in which fields the words of instruction i of a and j of b
+// differ.
+func compareWords(dst []FieldChange, a, b *Code, i, j int) []FieldChange {
+	c := comparison{a: a, b: b, list: true, fields: dst}
+	c.words(a.norm[i], b.norm[j])
+	return c.fields
+}
+
+// words compares the instructions p of a and q of b.
+func (c *comparison) words(p, q isa.Word) {
+	a, b := c.a, c.b
 	if a.raw || b.raw || a.Arch != b.Arch && a.Table != b.Table {
 		if p != q {
 			c.add(Other, "word", p.String(), q.String())
 		}
-		return c.kinds, c.fields
+		return
 	}
 	if !p.Xor(q).And(controlMask).IsZero() {
 		c.kinds |= Control
-		if list {
+		if c.list {
 			c.control(isa.ControlOf(p), isa.ControlOf(q))
 		}
 	}
 	// The control bits also decide whether a reuse flag prints.
 	p, q = neutral(p), neutral(q)
 	if p == q {
-		return c.kinds, c.fields
+		return
 	}
 	c.x, c.y = a.decode(p), b.decode(q)
 	switch {
@@ -75,7 +83,6 @@ func compareWords(a, b *Code, i, j int, list bool) (Kinds, []FieldChange) {
 	default:
 		c.texts()
 	}
-	return c.kinds, c.fields
 }
 
 // control lists the differences of two control codes.
@@ -137,6 +144,10 @@ func bitText(mask uint8, names ...string) string {
 
 // bits adds the ranges of bits that d has.
 func (c *comparison) bits(k Kinds, d isa.Word) {
+	c.kinds |= k
+	if !c.list {
+		return
+	}
 	for i := 0; i < 128; i++ {
 		if d.Bit(i) == 0 {
 			continue
@@ -179,17 +190,26 @@ func (c *comparison) sameVariant() {
 		return
 	}
 	// What is left and does not change the text is hidden.
+	var bufs [2][lineRoom]byte
 	with := c.a.decode(p.AndNot(rest).Or(q.And(rest)))
-	if with.Status == isa.StatusKnown && c.a.Table.Text(with, 0) == c.a.Table.Text(c.x, 0) {
+	old := c.a.Table.AppendText(bufs[0][:0], c.x, 0)
+	if with.Status == isa.StatusKnown && bytes.Equal(c.a.Table.AppendText(bufs[1][:0], with, 0), old) {
 		c.bits(Hidden, rest)
 		return
 	}
-	before := c.kinds
-	c.operands(c.a.Table.Split(c.x, 0), c.b.Table.Split(c.y, 0), Other)
-	if c.kinds == before || c.kinds&Other == 0 {
+	if !c.list {
+		c.kinds |= Other
+		return
+	}
+	before := len(c.fields)
+	c.operands(old, c.b.Table.AppendText(bufs[1][:0], c.y, 0))
+	if len(c.fields) == before {
 		c.bits(Other, rest)
 	}
 }
+
+// lineRoom is more than the text of an instruction needs.
+const lineRoom = 256
 
 // registers adds the registers that differ and returns d without their bits. A change
 // between a register and none (RZ, PT) is left in d, like everything that is not the
@@ -211,8 +231,7 @@ func (c *comparison) registers(v *variantInfo, d isa.Word) isa.Word {
 		rest = rest.AndNot(m)
 		c.kinds |= Registers
 		if c.list {
-			name := fileNames[s.file]
-			c.add(Registers, "register", name+strconv.FormatUint(old, 10), name+strconv.FormatUint(now, 10))
+			c.add(Registers, "register", s.file.name(old), s.file.name(now))
 		}
 	}
 	return rest
@@ -232,41 +251,100 @@ func groupText(g *isa.Group, w isa.Word) string {
 
 // texts compares two words of different variants by their text.
 func (c *comparison) texts() {
-	if c.a.Table.Text(c.x, 0) == c.b.Table.Text(c.y, 0) {
+	var bufs [2][lineRoom]byte
+	p, q := c.a.Table.AppendText(bufs[0][:0], c.x, 0), c.b.Table.AppendText(bufs[1][:0], c.y, 0)
+	if bytes.Equal(p, q) {
 		c.bits(Hidden, c.x.Word.Xor(c.y.Word))
 		return
 	}
-	p, q := c.a.Table.Split(c.x, 0), c.b.Table.Split(c.y, 0)
-	if p.Mnemonic != q.Mnemonic {
-		c.add(Other, "opcode", p.Mnemonic, q.Mnemonic)
+	_, op1, _ := cutOpcode(p)
+	_, op2, _ := cutOpcode(q)
+	name1, mods1, _ := bytes.Cut(op1, dot)
+	name2, mods2, _ := bytes.Cut(op2, dot)
+	if !bytes.Equal(name1, name2) {
+		c.add(Other, "opcode", string(name1), string(name2))
 		return
 	}
-	old, now := differing(p.Mods, q.Mods), differing(q.Mods, p.Mods)
-	if old != now {
-		c.add(Modifiers, c.modifierName(old, now), orNone(old), orNone(now))
+	before := c.kinds &^ Control
+	if !bytes.Equal(mods1, mods2) {
+		x, y := strings.Split(string(mods1), "."), strings.Split(string(mods2), ".")
+		if old, now := differing(x, y), differing(y, x); old != now {
+			c.add(Modifiers, c.modifierName(old, now), orNone(old), orNone(now))
+		}
 	}
-	before := len(c.fields)
-	k := c.kinds
-	c.operands(p, q, Other)
-	if len(c.fields) == before && c.kinds == k && old == now {
+	c.operands(p, q)
+	if c.kinds&^Control == before {
 		c.bits(Other, c.x.Word.Xor(c.y.Word))
 	}
 }
 
-// operands adds the guard and the operands whose text differs.
-func (c *comparison) operands(p, q isa.Parts, k Kinds) {
-	if p.Guard != q.Guard && c.kinds&Registers == 0 {
-		c.add(k, "guard", orNone(p.Guard), orNone(q.Guard))
+// operands adds the guard and the operands that differ in the texts p and q.
+func (c *comparison) operands(p, q []byte) {
+	guard1, _, p := cutOpcode(p)
+	guard2, _, q := cutOpcode(q)
+	if !bytes.Equal(guard1, guard2) && c.kinds&Registers == 0 {
+		c.add(Other, "guard", orNone(string(guard1)), orNone(string(guard2)))
 	}
-	if len(p.Operands) != len(q.Operands) {
-		c.add(k, "operands", strings.Join(p.Operands, ", "), strings.Join(q.Operands, ", "))
+	if countOperands(p) != countOperands(q) {
+		c.add(Other, "operands", string(p), string(q))
 		return
 	}
-	for i, s := range p.Operands {
-		if s != q.Operands[i] {
-			c.add(k, p.Names[i], s, q.Operands[i])
+	var names []string
+	for i := 0; len(p) > 0; i++ {
+		var x, y []byte
+		x, p = nextOperand(p)
+		y, q = nextOperand(q)
+		if bytes.Equal(x, y) {
+			continue
+		}
+		if !c.list {
+			c.kinds |= Other
+			return
+		}
+		if names == nil {
+			names = c.a.Table.Split(c.x, 0).Names
+		}
+		c.add(Other, names[i], string(x), string(y))
+	}
+}
+
+var dot, blank = []byte("."), []byte(" ")
+
+// cutOpcode cuts the text of an instruction into its guard, its opcode with modifiers,
+// and its operands.
+func cutOpcode(text []byte) (guard, opcode, operands []byte) {
+	if len(text) > 0 && text[0] == '@' {
+		guard, text, _ = bytes.Cut(text, blank)
+	}
+	opcode, operands, _ = bytes.Cut(text, blank)
+	return guard, opcode, bytes.TrimSpace(operands)
+}
+
+// nextOperand cuts off the first operand: up to a comma that no bracket encloses.
+func nextOperand(s []byte) (op, rest []byte) {
+	depth := 0
+	for i, x := range s {
+		switch x {
+		case '[', '{', '(':
+			depth++
+		case ']', '}', ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				return bytes.TrimSpace(s[:i]), bytes.TrimSpace(s[i+1:])
+			}
 		}
 	}
+	return bytes.TrimSpace(s), nil
+}
+
+func countOperands(s []byte) int {
+	n := 0
+	for len(s) > 0 {
+		_, s = nextOperand(s)
+		n++
+	}
+	return n
 }
 
 // differing returns the modifiers of p that q has not.
