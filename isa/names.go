@@ -28,7 +28,7 @@ var knownGroups = []knownGroup{
 	namedBy("size", "U8 S8 U16 S16 16 32 64 128", "U32 S32 U64 S64 256 96 U S U.128"),
 	namedBy("atomic", "ADD EXCH CAS SAFEADD", "MIN MAX INC DEC AND OR XOR POPC.INC FADD"),
 	namedBy("clamp", "IGN TRAP NEAR", "SDCL SDBF"),
-	namedBy("operation", "PF1 PF2 WB IV PF IVALL WBALL IVALLP RS", "PML2 DML2 RML2"),
+	namedBy("operation", "PF1 PF2 WB IV PF IVALL WBALL IVALLP RS", "PML2 DML2 RML2 WBALLP"),
 	namedBy("cache", "U C I", "D"),
 	namedBy("space", "G S L D", ""),
 	// Textures and surfaces.

@@ -103,6 +103,11 @@ func runIsaLearn(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	var related []*isa.Variant
+	if baseFile != nil {
+		related = baseFile.Variants
+	}
+	check.InheritDefaults(file.Variants, related)
 	check.FitDefaults(a, file.Variants, real)
 	text, err := isa.FormatTable(file, baseFile)
 	if err != nil {

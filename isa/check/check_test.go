@@ -64,6 +64,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestInheritDefaults(t *testing.T) {
+	mask := isa.Bits(0, 11).Mask().Or(isa.BitWord(91))
+	base := []*isa.Variant{{Class: "a", Mask: mask, Default: isa.Word{Lo: 5 << 32}, Rank: 2}, {Class: "b", Mask: mask, Default: isa.Word{Lo: 7 << 32}}}
+	vs := []*isa.Variant{{Class: "a", Mask: mask.Or(isa.BitWord(32))}, {Class: "c", Mask: mask, Default: isa.Word{Lo: 1 << 40}, Rank: 1}}
+	InheritDefaults(vs, base)
+	if vs[0].Default != (isa.Word{Lo: 4 << 32}) || vs[0].Rank != 2 || !vs[1].Default.IsZero() || vs[1].Rank != 0 {
+		t.Errorf("%+v, %+v", vs[0], vs[1])
+	}
+}
+
 func TestFitDefaults(t *testing.T) {
 	f := parse(t)
 	hi := isa.DefaultControl.Set(isa.Word{}).Hi

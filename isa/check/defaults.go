@@ -2,6 +2,28 @@ package check
 
 import "github.com/cupatch/cupatch/isa"
 
+// InheritDefaults gives the variants vs the default bits and ranks of the variants of base,
+// a related architecture, that have the same class and opcode; the others get zeros.
+func InheritDefaults(vs, base []*isa.Variant) {
+	type key struct {
+		opcode isa.Word
+		class  string
+	}
+	keyOf := func(v *isa.Variant) key {
+		return key{v.Value.And(isa.Bits(0, 11).Mask().Or(isa.BitWord(91))), v.Class}
+	}
+	from := map[key]*isa.Variant{}
+	for _, v := range base {
+		from[keyOf(v)] = v
+	}
+	for _, v := range vs {
+		v.Default, v.Rank = isa.Word{}, 0
+		if b := from[keyOf(v)]; b != nil {
+			v.Default, v.Rank = b.Default.AndNot(v.Mask), b.Rank
+		}
+	}
+}
+
 // FitDefaults sets the default bits of the variants vs, which the words of real code
 // decide: those that encoding from text alone must give where the text leaves a choice.
 // It returns how many variants it changed. words should not hold a word twice.
