@@ -16,55 +16,6 @@ import (
 	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
-// A toolchain builds host programs with nvcc and the machine's compiler.
-type toolchain struct {
-	nvcc, lib string // lib has libcudart under the names that a linker looks for
-}
-
-func newToolchain(t *testing.T) *toolchain {
-	t.Helper()
-	tc := &toolchain{nvcc: oracletest.Tool(t, "nvcc"), lib: t.TempDir()}
-	for _, tool := range []string{"g++", "gcc"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip(err)
-		}
-	}
-	from := filepath.Join(filepath.Dir(tc.nvcc), "..", "lib")
-	static, err := filepath.Abs(filepath.Join(from, "libcudart_static.a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared, _ := filepath.Glob(filepath.Join(from, "libcudart.so.*"))
-	if _, err := os.Stat(static); err != nil || len(shared) == 0 {
-		t.Skip("no CUDA runtime beside nvcc: run scripts/oracle")
-	}
-	devrt := filepath.Join(filepath.Dir(static), "libcudadevrt.a")
-	for to, name := range map[string]string{
-		static: "libcudart_static.a", devrt: "libcudadevrt.a", shared[0]: "libcudart.so",
-	} {
-		if err := os.Symlink(to, filepath.Join(tc.lib, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(shared[0], filepath.Join(tc.lib, filepath.Base(shared[0]))); err != nil {
-		t.Fatal(err)
-	}
-	return tc
-}
-
-// build compiles the sources of testdata/host.
-func (tc *toolchain) build(t *testing.T, out string, args ...string) {
-	t.Helper()
-	all := []string{
-		"-gencode", "arch=compute_80,code=sm_80", "-gencode", "arch=compute_90,code=[sm_90,compute_90]",
-		"-L" + tc.lib, "-Xlinker", "-rpath," + tc.lib, "-o", out, "testdata/host/kernels.cu", "testdata/host/more.cu",
-	}
-	cmd := exec.Command(tc.nvcc, append(all, args...)...)
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("nvcc %s: %v: %s", strings.Join(args, " "), err, msg)
-	}
-}
-
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -90,7 +41,7 @@ func TestGrowHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs with nvcc")
 	}
-	tc := newToolchain(t)
+	tc := oracletest.NewToolchain(t)
 	loader := filepath.Join(t.TempDir(), "load")
 	run(t, "gcc", "testdata/host/load.c", "-o", loader, "-ldl")
 	size := []string{"-Xfatbin", "-compress-all", "--compress-mode=size"}
@@ -114,7 +65,7 @@ func TestGrowHost(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "host")
-			tc.build(t, path, slices.Concat(tt.args...)...)
+			tc.Build(t, path, append([]string{"testdata/host/kernels.cu", "testdata/host/more.cu"}, slices.Concat(tt.args...)...)...)
 			h := &hostRun{loader: loader, path: path, program: strings.HasPrefix(tt.name, "program")}
 			if h.spare = !strings.Contains(tt.name, "without a spare"); !h.spare {
 				hideNotes(t, path)
