@@ -148,7 +148,8 @@ func (e *env) learn(opt *learn.Options, file *isa.TableFile, path string) (bad i
 	}
 	for _, r := range results {
 		if r.Variant != nil {
-			file.Variants = append(file.Variants, r.Variant)
+			v := *r.Variant // it may be the related table's own
+			file.Variants = append(file.Variants, &v)
 		}
 		if r.Variant == nil || r.Misses > 0 {
 			bad++

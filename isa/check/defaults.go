@@ -17,10 +17,11 @@ func InheritDefaults(vs, base []*isa.Variant) {
 		from[keyOf(v)] = v
 	}
 	for _, v := range vs {
-		v.Default, v.Rank = isa.Word{}, 0
-		if b := from[keyOf(v)]; b != nil {
-			v.Default, v.Rank = b.Default.AndNot(v.Mask), b.Rank
+		b := from[keyOf(v)]
+		if b == nil {
+			b = &isa.Variant{}
 		}
+		v.Default, v.Rank = b.Default.AndNot(v.Mask), b.Rank
 	}
 }
 
