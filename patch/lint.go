@@ -119,6 +119,9 @@ func (l *linter) schedule(e Edit) {
 	if now.Reuse&^old.Reuse != 0 {
 		l.reuse(e, i, now.Reuse&^old.Reuse)
 	}
+	if !e.Old.Xor(e.New).AndNot(codeMask.Or(guardMask)).IsZero() {
+		l.overwritten(e, i)
+	}
 }
 
 // pending returns the instruction before i that sets scoreboard sb with nobody
@@ -178,6 +181,10 @@ func (l *linter) stall(e Edit, now isa.Control) {
 	}
 }
 
+// reuseReach is how far behind a reuse flag the lint looks for its reader, in
+// instructions.
+const reuseReach = 8
+
 // reuse warns when the register of a new reuse flag is written before the next
 // instruction that reads it.
 func (l *linter) reuse(e Edit, i int, flags uint8) {
@@ -189,9 +196,9 @@ func (l *linter) reuse(e Edit, i int, flags uint8) {
 		if reg < 0 {
 			continue
 		}
-		for j := i; j < l.code.n && j < i+8; j++ {
+		for j := i; j < l.code.n && j < i+reuseReach; j++ {
 			w := l.code.view(j)
-			if f, ok := footprintOf(w); ok && f.file == "R" && f.reg >= 0 && reg >= f.reg && reg < f.reg+f.count {
+			if f, ok := footprintOf(w); ok && f.writes(reg) {
 				l.warn(e, WarnReuse, "R%d is kept for reuse and written at %#x", reg, j*isa.WordSize)
 				break
 			}
@@ -200,6 +207,45 @@ func (l *linter) reuse(e Edit, i int, flags uint8) {
 			}
 		}
 	}
+}
+
+// overwritten warns when the edited instruction writes a register that it did not write
+// before, and that an instruction above keeps for reuse with nobody reading it in between.
+func (l *linter) overwritten(e Edit, i int) {
+	now, ok := footprintOf(l.code.view(i))
+	if !ok || now.file != "R" || now.reg < 0 {
+		return
+	}
+	was, had := footprintOf(&view{code: l.code, idx: i, in: l.code.table.Decode(e.Old)})
+	for j := i - 1; j >= 0 && j > i-reuseReach; j-- {
+		w := l.code.word(j)
+		flags := isa.ControlOf(w).Reuse
+		for slot := range 3 {
+			if flags>>slot&1 == 0 {
+				continue
+			}
+			reg := l.reused(w, uint64(j)*isa.WordSize, slot)
+			if now.writes(reg) && !(had && was.writes(reg)) && !l.readBetween(reg, j, i) {
+				l.warn(e, WarnReuse, "R%d is written here and kept for reuse by the instruction at %#x", reg, j*isa.WordSize)
+				return
+			}
+		}
+	}
+}
+
+// writes reports whether register reg of the file R is in the footprint.
+func (f footprint) writes(reg int) bool {
+	return f.file == "R" && f.reg >= 0 && reg >= f.reg && reg < f.reg+f.count
+}
+
+// readBetween reports whether an instruction behind from, up to to, reads a register.
+func (l *linter) readBetween(reg, from, to int) bool {
+	for j := from + 1; j <= to; j++ {
+		if readsRegister(l.code.view(j), reg) {
+			return true
+		}
+	}
+	return false
 }
 
 // reused returns the register that reuse flag slot of w keeps, or -1: the operand

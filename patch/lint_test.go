@@ -21,12 +21,15 @@ func TestLint(t *testing.T) {
 		{WarnStall, "[B------:R-:W-:-:S04] FFMA R0, R4, R1, R0\n[B------:R-:W-:-:S02] FFMA R0, R4, R1, R0", "FFMA if pc == 0 => stall=2", ""},
 		{WarnReuse, "FFMA R0, R4, R1, R0\nFFMA R4, R0, R1, R0\nFFMA R5, R4, R1, R0", "FFMA if pc == 0 => reuse.a=1", "R4 is kept for reuse and written at 0x10"},
 		{WarnReuse, "FFMA R0, R4, R1, R0\nFFMA R5, R4, R1, R0\nFFMA R4, R4, R1, R0", "FFMA if pc == 0 => reuse.a=1", ""},
+		{WarnReuse, "FFMA R0, R4.reuse, R1, R0\nFFMA R5, R0, R1, R0\nFFMA R6, R4, R1, R0", "FFMA if pc == 0x10 => dst=R4", "R4 is written here and kept for reuse by the instruction at 0x0"},
+		{WarnReuse, "FFMA R0, R4.reuse, R1, R0\nFFMA R5, R4, R1, R0\nFFMA R6, R4, R1, R0", "FFMA if pc == 0x10 => dst=R4", ""},
+		{WarnReuse, "FFMA R0, R4.reuse, R1, R0\nFFMA R4, R0, R1, R0\nFFMA R6, R4, R1, R0", "FFMA if pc == 0x10 => src1=R2", ""},
 		{WarnRelocation, "NOP\nFFMA R0, R4, R1, R0", "FFMA => .FTZ", "the word is relocated (symbol sym)"},
 		{WarnInfo, "NOP\nFFMA R0, R4, R1, R0", "FFMA => .FTZ", "the kernel's attributes list this instruction: EIATTR_EXIT_INSTR_OFFSETS"},
 		{WarnInfo, "NOP\nFFMA R0, R4, R1, R0", "FFMA => stall=3", ""},
 	} {
 		for _, silent := range []bool{false, true} {
-			opts := Options{}
+			opts := Options{Allow: Allow{RefuseFootprint: true}}
 			if silent {
 				opts.Silent = map[string]bool{test.name: true}
 			}
