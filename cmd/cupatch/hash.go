@@ -139,23 +139,13 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
 			continue
 		}
-		c, err := e.Cubin()
+		found, err := r.entry(f, e, lines)
 		if err != nil {
 			r.report(err)
 			r.status = worse(r.status, 2)
-			continue
 		}
-		table := diff.TableFor(c)
-		for i := range c.Kernels() {
-			k := &c.Kernels()[i]
-			if !r.kernelWanted(k) {
-				continue
-			}
-			n++
-			for li, h := range r.kernel(f, e, diff.NewCode(c, k, table)) {
-				lines[li] = append(lines[li], diff.HashLine(h.arch, h.name, h.hash))
-			}
-		}
+		n += found
+		e.Done()
 	}
 	r.found += n
 	if n > 0 && !r.duplicates && !r.conflicts {
@@ -164,6 +154,27 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		}
 	}
 	return nil
+}
+
+// entry hashes the kernels of one cubin, adds their lines to those of the file, by level,
+// and returns how many they are.
+func (r *hashRun) entry(f *elfx.File, e *elfx.Entry, lines [][]string) (n int, err error) {
+	c, err := e.Cubin()
+	if err != nil {
+		return 0, err
+	}
+	table := diff.TableFor(c)
+	for i := range c.Kernels() {
+		k := &c.Kernels()[i]
+		if !r.kernelWanted(k) {
+			continue
+		}
+		n++
+		for li, h := range r.kernel(f, e, diff.NewCode(c, k, table)) {
+			lines[li] = append(lines[li], diff.HashLine(h.arch, h.name, h.hash))
+		}
+	}
+	return n, nil
 }
 
 // kernel hashes one kernel at every level, and prints or keeps the result.

@@ -280,13 +280,18 @@ type loadedCubin struct {
 	table *isa.Table
 }
 
-// cacheSize is how many cubins of a file are kept at a time.
-const cacheSize = 3
+// What is kept of the cubins of a file that were used last: so many, and as long as they
+// are no larger together, in bytes. One is kept whatever its size.
+const (
+	cacheCount = 8
+	cacheBytes = 32 << 20
+)
 
 // A cubinCache keeps the cubins that were used last.
 type cubinCache struct {
 	mu   sync.Mutex
-	keys []*entryRec
+	size int
+	keys []*entryRec // the one used last at the end
 	vals []*loadedCubin
 }
 
@@ -304,10 +309,13 @@ func (c *cubinCache) get(e *entryRec) (*loadedCubin, error) {
 		return nil, err
 	}
 	v := &loadedCubin{cubin, TableFor(cubin)}
-	if len(c.keys) == cacheSize {
+	c.keys, c.vals = append(c.keys, e), append(c.vals, v)
+	c.size += len(cubin.Data())
+	for len(c.keys) > cacheCount || len(c.keys) > 1 && c.size > cacheBytes {
+		c.size -= len(c.vals[0].cubin.Data())
+		c.keys[0].entry.Done()
 		c.keys, c.vals = slices.Delete(c.keys, 0, 1), slices.Delete(c.vals, 0, 1)
 	}
-	c.keys, c.vals = append(c.keys, e), append(c.vals, v)
 	return v, nil
 }
 

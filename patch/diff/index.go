@@ -85,6 +85,7 @@ func newIndex(f *elfx.File, side, jobs int, opt *Options) *index {
 			var buf []byte
 			for r := range next {
 				buf = r.read(buf, opt)
+				r.entry.Done()
 			}
 		}()
 	}
