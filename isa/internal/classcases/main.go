@@ -1,0 +1,177 @@
+// Classcases asks nvdisasm for one word of every encoding class of every instruction table,
+// and writes them to isa/testdata/classes, where the tests of package isa read them:
+//
+//	scripts/oracle && go run ./isa/internal/classcases
+//
+// It fails where nvdisasm does not print what the table says.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/internal/cases"
+	"github.com/cupatch/cupatch/isa/learn"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
+)
+
+// samples is the number of words of a class of which the one with the longest text becomes
+// the case.
+const samples = 40
+
+func main() {
+	if err := run(filepath.Join("isa", "testdata", "classes")); err != nil {
+		fmt.Fprintln(os.Stderr, "classcases:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	done := map[isa.Arch]bool{}
+	var write func(a isa.Arch) error
+	write = func(a isa.Arch) error {
+		if done[a] {
+			return nil
+		}
+		done[a] = true
+		file, err := isa.LoadFile(a)
+		if err != nil {
+			return err
+		}
+		if file.Base != (isa.Arch{}) {
+			if err := write(file.Base); err != nil {
+				return err
+			}
+		}
+		return writeArch(dir, a, file.Base)
+	}
+	for _, a := range isa.Arches() {
+		if err := write(a); err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+	}
+	return nil
+}
+
+// writeArch writes the cases that a does not share with base, whose file is written.
+func writeArch(dir string, a, base isa.Arch) error {
+	table, err := isa.Load(a)
+	if err != nil {
+		return err
+	}
+	tool, err := oracle.Lookup(oracle.Current("nvdisasm", a.String()))
+	if err != nil {
+		return err
+	}
+	o, err := learn.OpenOracle(tool, a, oracle.CacheDir())
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	shared, err := sharedCases(o, dir, base, table)
+	if err != nil {
+		return err
+	}
+	var own []cases.Case
+	for _, v := range table.Variants() {
+		if shared[cases.KeyOf(v.Value, v.Class)] {
+			continue
+		}
+		c, err := choose(o, table, v)
+		if err != nil {
+			return err
+		}
+		own = append(own, c)
+	}
+	fmt.Printf("%s: %d classes, %d cases shared with %s\n", a, len(table.Variants()), len(shared), base)
+	return cases.Write(dir, a, base, own)
+}
+
+// sharedCases returns the classes of the table whose case in base's file holds for it
+// too.
+func sharedCases(o *learn.Oracle, dir string, base isa.Arch, table *isa.Table) (map[cases.Key]bool, error) {
+	shared := map[cases.Key]bool{}
+	if base == (isa.Arch{}) {
+		return shared, nil
+	}
+	keys := map[cases.Key]bool{}
+	for _, v := range table.Variants() {
+		keys[cases.KeyOf(v.Value, v.Class)] = true
+	}
+	cs, err := cases.Read(dir, base, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range texts(o, words(cs)) {
+		c := cs[i]
+		in := table.Decode(c.Word)
+		if text != c.Text || in.Variant == nil || in.Variant.Class != c.Class {
+			continue
+		}
+		if said := say(table, in); said != text {
+			return nil, fmt.Errorf("%s: %v: nvdisasm prints %q, the table says %q", c.Class, c.Word, text, said)
+		}
+		shared[cases.KeyOf(c.Word, c.Class)] = true
+	}
+	return shared, nil
+}
+
+func words(cs []cases.Case) []isa.Word {
+	ws := make([]isa.Word, len(cs))
+	for i, c := range cs {
+		ws[i] = c.Word
+	}
+	return ws
+}
+
+// texts asks for the texts of words at address 0.
+func texts(o *learn.Oracle, ws []isa.Word) []string {
+	out := make([]string, len(ws))
+	for i, a := range o.AskAtZero(ws) {
+		switch {
+		case a.Silent():
+			out[i] = cases.Silent
+		case a.OK:
+			out[i] = a.Text
+		}
+	}
+	return out
+}
+
+// say returns the text of a case as the table has it.
+func say(table *isa.Table, in isa.Inst) string {
+	if in.Status == isa.StatusSilent {
+		return cases.Silent
+	}
+	return table.Text(in, 0)
+}
+
+// choose returns the case of v: of several words the one with the longest text.
+func choose(o *learn.Oracle, table *isa.Table, v *isa.Variant) (cases.Case, error) {
+	ws := learn.Sample(table, v, samples)
+	if len(ws) == 0 {
+		// Silent, or with a single legal schedule.
+		plain := v.Value.Or(v.Default).Or(isa.GuardField.MustSet(isa.Word{}, 7))
+		ws = []isa.Word{isa.DefaultControl.Set(plain).AndNot(v.Mask).Or(v.Value), plain}
+	}
+	best := cases.Case{}
+	for i, text := range texts(o, ws) {
+		in := table.Decode(ws[i])
+		if in.Variant != v || in.BadSched || text == "" || len(text) <= len(best.Text) {
+			continue
+		}
+		if said := say(table, in); said != text {
+			return best, fmt.Errorf("%s: %v: nvdisasm prints %q, the table says %q", v.Class, ws[i], text, said)
+		}
+		best = cases.Case{Word: ws[i], Class: v.Class, Text: text}
+	}
+	if best.Text == "" {
+		return best, fmt.Errorf("%s: nvdisasm accepts no word of it, such as %v", v.Class, ws[0])
+	}
+	return best, nil
+}
