@@ -2,7 +2,7 @@ package elfx
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -19,7 +19,7 @@ func (f *File) readArchive() {
 	f.Kind = FileArchive
 	b := f.bytes()
 	if bytes.HasPrefix(b, thinMagic) {
-		f.Err = fmt.Errorf("thin archive, its members are files of their own: %w", ErrUnsupported)
+		f.Err = errors.New("thin archive: its members are files of their own, name those")
 		return
 	}
 	var long []byte // GNU table of long names

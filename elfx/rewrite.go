@@ -80,7 +80,7 @@ func (f *File) RewriteFunc(entries []*Entry, content func(*Entry) ([]byte, error
 		}
 		rep.Changes = append(rep.Changes, Change{Entry: p.entry, How: how, Old: p.entry.StoredSize, New: p.body.size})
 	}
-	if len(tight) > 0 {
+	if len(tight) > 0 && (f.Kind != FileCubin || tight[0].body.size > f.Size) {
 		rep.Why = append(rep.Why, whyGrow(tight))
 	}
 	var out *Output
@@ -91,7 +91,7 @@ func (f *File) RewriteFunc(entries []*Entry, content func(*Entry) ([]byte, error
 			p.splice(s)
 		}
 		out, err = s.output(f.Size)
-	case opt.NoGrow:
+	case opt.NoGrow && len(rep.Why) > 0:
 		err = fmt.Errorf("%s, and growing is not allowed: %w", rep.Why[0], ErrGrow)
 	default:
 		out, err = f.grow(payloads, rep)

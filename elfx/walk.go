@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // MemberSeparator stands between the name of a zip file and that of its member.
@@ -25,10 +26,34 @@ var zipMagic = []byte("PK\x03\x04")
 func OpenFile(path string, opt *Options) (*File, error) {
 	fd, err := os.Open(path)
 	if err != nil {
+		if _, _, ok := cutMember(path, err); ok {
+			return nil, fmt.Errorf("%s: a member of a zip file is read only: %w", path, ErrUnsupported)
+		}
 		return nil, err
 	}
 	defer fd.Close()
+	if isZip(fd) {
+		return nil, fmt.Errorf("%s: a zip file is read only: %w", path, ErrUnsupported)
+	}
 	return openHandle(path, fd, opt)
+}
+
+// isZip reports whether a file starts like a zip file.
+func isZip(r io.ReaderAt) bool {
+	var head [4]byte
+	n, _ := r.ReadAt(head[:], 0)
+	return bytes.Equal(head[:n], zipMagic)
+}
+
+// cutMember splits the path of a file that cannot be opened, because of err, into that
+// of a zip file and of a member.
+func cutMember(path string, err error) (base, member string, ok bool) {
+	base, member, ok = strings.Cut(path, MemberSeparator)
+	if !ok || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return "", "", false
+	}
+	_, err = os.Stat(base)
+	return base, member, err == nil
 }
 
 // openHandle opens what fd refers to under a name.
@@ -64,39 +89,89 @@ func openHandle(name string, fd *os.File, opt *Options) (*File, error) {
 
 // Walk calls fn with every file that holds GPU code at path: the file itself, or
 // those in a directory or a zip file (a wheel), one after another. A path DIR.zip!NAME
-// stands for one member. Each File is closed when fn returns. Files without GPU code
-// are left out in directories and zip files, and are [ErrNoCode] by themselves. An
-// error of one file in a directory or zip file does not end the walk: fn is called
-// with a nil File, the name, and the error.
+// stands for one member, also of a zip file inside one. Each File is closed when fn
+// returns. Files without GPU code are left out in directories and zip files; where there
+// is none at all, the error is [ErrNoCode]. An error of one file in a directory or zip
+// file does not end the walk: fn is called with a nil File, the name, and the error.
 func Walk(path string, opt *Options, fn func(name string, f *File, err error) error) error {
-	if opt == nil {
-		opt = &Options{}
-	}
-	w := &walker{opt: *opt, fn: fn}
-	if w.opt.MaxEntry <= 0 {
-		w.opt.MaxEntry = DefaultMaxEntry
-	}
+	w := newWalker(opt, fn)
 	st, err := os.Stat(path)
+	switch base, member, ok := cutMember(path, err); {
+	case ok:
+		return w.only(base, member)
+	case err != nil:
+		return err
+	case st.IsDir():
+		err = w.dir(path)
+	default:
+		err = w.file(path, true)
+	}
+	return w.end(path, err)
+}
+
+// WalkData is [Walk] for a file, maybe a zip file, whose bytes are at hand.
+func WalkData(name string, data []byte, opt *Options, fn func(name string, f *File, err error) error) error {
+	w := newWalker(opt, fn)
+	if bytes.HasPrefix(data, zipMagic) {
+		return w.end(name, w.zip(name, bytes.NewReader(data), int64(len(data)), "", 1))
+	}
+	f, err := Open(name, data, &w.opt)
 	if err != nil {
-		if base, member, ok := strings.Cut(path, MemberSeparator); ok && errors.Is(err, fs.ErrNotExist) {
-			if _, berr := os.Stat(base); berr == nil {
-				w.only = member
-				return w.file(base, true)
-			}
-		}
 		return err
 	}
-	if st.IsDir() {
-		return w.dir(path)
-	}
-	return w.file(path, true)
+	return fn(name, f, nil)
 }
 
 type walker struct {
 	opt   Options
 	fn    func(name string, f *File, err error) error
-	only  string // the one member wanted, "" for all
-	found bool
+	found bool // fn was called
+}
+
+func newWalker(opt *Options, fn func(name string, f *File, err error) error) *walker {
+	if opt == nil {
+		opt = &Options{}
+	}
+	w := &walker{opt: *opt}
+	if w.opt.MaxEntry <= 0 {
+		w.opt.MaxEntry = DefaultMaxEntry
+	}
+	w.fn = func(name string, f *File, err error) error {
+		w.found = true
+		return fn(name, f, err)
+	}
+	return w
+}
+
+// end gives a walk that found nothing its error.
+func (w *walker) end(path string, err error) error {
+	if err == nil && !w.found {
+		return fmt.Errorf("%s: %w", path, ErrNoCode)
+	}
+	return err
+}
+
+// only visits one member of the zip file at path.
+func (w *walker) only(path, member string) error {
+	fd, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer fd.Close()
+	st, err := fd.Stat()
+	if err != nil {
+		return err
+	}
+	if !isZip(fd) {
+		return fmt.Errorf("%s: not a zip file, it has no member %q", path, member)
+	}
+	if err := w.zip(path, fd, st.Size(), member, 1); err != nil {
+		return err
+	}
+	if !w.found {
+		return fmt.Errorf("%s: no member %q with GPU code", path, member)
+	}
+	return nil
 }
 
 func (w *walker) dir(path string) error {
@@ -137,16 +212,10 @@ func (w *walker) file(path string, named bool) error {
 		if err != nil {
 			return fail(err)
 		}
-		if err := w.zip(path, fd, st.Size(), 1); err != nil {
+		if err := w.zip(path, fd, st.Size(), "", 1); err != nil {
 			return fail(err)
 		}
-		if w.only != "" && !w.found {
-			return fmt.Errorf("%s: no member %q with GPU code", path, w.only)
-		}
 		return nil
-	}
-	if w.only != "" {
-		return fmt.Errorf("%s: not a zip file, it has no member %q", path, w.only)
 	}
 	if !named && !worthOpening(head[:n]) {
 		return nil
@@ -173,26 +242,31 @@ func worthOpening(head []byte) bool {
 	return false
 }
 
-// zip visits the members of a zip file.
-func (w *walker) zip(name string, r io.ReaderAt, size int64, depth int) error {
+// zip visits the members of a zip file, or only one, which may be a member of a zip
+// file inside it.
+func (w *walker) zip(name string, r io.ReaderAt, size int64, only string, depth int) error {
 	z, err := zip.NewReader(r, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, m := range z.File {
-		if m.FileInfo().IsDir() || w.only != "" && w.only != m.Name && depth == 1 && !strings.HasPrefix(w.only, m.Name+MemberSeparator) {
+		rest, inner := strings.CutPrefix(only, m.Name+MemberSeparator)
+		switch {
+		case m.FileInfo().IsDir() || only != "" && only != m.Name && !inner:
 			continue
+		case !inner:
+			rest = ""
 		}
-		if err := w.member(name+MemberSeparator+m.Name, m, depth); err != nil {
+		if err := w.member(name+MemberSeparator+m.Name, m, rest, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// member visits one member of a zip file. It is unpacked to a temporary file, so
-// that large ones do not fill the memory.
-func (w *walker) member(name string, m *zip.File, depth int) error {
+// member visits one member of a zip file, or only one inside it. It is unpacked to a
+// temporary file, so that large ones do not fill the memory.
+func (w *walker) member(name string, m *zip.File, only string, depth int) error {
 	rc, err := m.Open()
 	if err != nil {
 		return w.fn(name, nil, fmt.Errorf("%s: %w", name, err))
@@ -202,7 +276,7 @@ func (w *walker) member(name string, m *zip.File, depth int) error {
 	n, err := io.ReadFull(rc, head)
 	head = head[:n]
 	nested := bytes.HasPrefix(head, zipMagic) && depth < zipDepth
-	if !nested && !worthOpening(head) {
+	if !nested && (only != "" || !worthOpening(head)) {
 		return nil
 	}
 	if err != nil {
@@ -215,7 +289,7 @@ func (w *walker) member(name string, m *zip.File, depth int) error {
 	defer fd.Close()
 	defer os.Remove(fd.Name())
 	if nested {
-		if err := w.zip(name, fd, size, depth+1); err != nil {
+		if err := w.zip(name, fd, size, only, depth+1); err != nil {
 			return w.fn(name, nil, err)
 		}
 		return nil
@@ -224,7 +298,6 @@ func (w *walker) member(name string, m *zip.File, depth int) error {
 	if errors.Is(err, ErrNoCode) {
 		return nil
 	}
-	w.found = true
 	if err != nil {
 		return w.fn(name, nil, err)
 	}

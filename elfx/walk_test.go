@@ -56,7 +56,7 @@ func walked(t *testing.T, dir, path string, opt *Options) ([]string, error) {
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
 	fat := mustRead(t, "fatbin/zstd.fatbin")
-	inner := makeZip(t, map[string][]byte{"deep.fatbin": fat}, "deep.fatbin")
+	inner := makeZip(t, map[string][]byte{"deep.fatbin": fat, "more.fatbin": fat}, "deep.fatbin", "more.fatbin")
 	wheel := makeZip(t, map[string][]byte{
 		"pkg/lib.so": hostFile(t), "pkg/__init__.py": []byte("import this"), "pkg/inner.zip": inner, "../escape.fatbin": fat,
 	}, "pkg/lib.so", "pkg/__init__.py", "pkg/inner.zip", "../escape.fatbin")
@@ -74,23 +74,67 @@ func TestWalk(t *testing.T) {
 	}
 	want := []string{
 		"a.cubin: cubin", "c/d.fatbin: fatbin", "e.whl!pkg/lib.so: ELF shared object", "e.whl!pkg/inner.zip!deep.fatbin: fatbin",
-		"e.whl!../escape.fatbin: fatbin", "g.so: ELF shared object",
+		"e.whl!pkg/inner.zip!more.fatbin: fatbin", "e.whl!../escape.fatbin: fatbin", "g.so: ELF shared object",
 	}
 	got, err := walked(t, dir, dir, nil)
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("visited (-want +got):\n%s%v", d, err)
 	}
-	got, err = walked(t, dir, filepath.Join(dir, "e.whl!pkg/lib.so"), nil)
-	if d := cmp.Diff([]string{"e.whl!pkg/lib.so: ELF shared object"}, got); d != "" || err != nil {
-		t.Errorf("one member (-want +got):\n%s%v", d, err)
+	for _, one := range []string{"e.whl!pkg/lib.so: ELF shared object", "e.whl!pkg/inner.zip!deep.fatbin: fatbin", "e.whl!../escape.fatbin: fatbin"} {
+		path, _, _ := strings.Cut(one, ": ")
+		got, err = walked(t, dir, dir+"/"+path, nil)
+		if d := cmp.Diff([]string{one}, got); d != "" || err != nil {
+			t.Errorf("one member (-want +got):\n%s%v", d, err)
+		}
 	}
-	got, err = walked(t, dir, filepath.Join(dir, "e.whl!pkg/inner.zip!deep.fatbin"), nil)
-	if d := cmp.Diff([]string{"e.whl!pkg/inner.zip!deep.fatbin: fatbin"}, got); d != "" || err != nil {
-		t.Errorf("a member of a member (-want +got):\n%s%v", d, err)
+	if got, err = walked(t, dir, filepath.Join(dir, "e.whl!pkg/inner.zip"), nil); len(got) != 2 || err != nil {
+		t.Errorf("a zip file in a zip file: %v, %v", got, err)
 	}
-	for path, text := range map[string]string{"e.whl!nothing": "no member", "b.txt": "no GPU code", "missing": "no such file", "a.cubin!x": "not a zip file"} {
+	if err := os.Mkdir(filepath.Join(dir, "none"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{
+		"e.whl!nothing": "no member", "e.whl!pkg/inner.zip!x": "no member", "e.whl!pkg/lib.so!x": "no member", "b.txt": "no GPU code",
+		"missing": "no such file", "missing!x": "no such file", "a.cubin!x": "not a zip file", "none": "no GPU code",
+	} {
 		if _, err := walked(t, dir, filepath.Join(dir, path), nil); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: error %v, want one with %q", path, err, text)
+		}
+	}
+}
+
+// WalkData reads what Walk reads, from memory.
+func TestWalkData(t *testing.T) {
+	fat := mustRead(t, "fatbin/zstd.fatbin")
+	for want, data := range map[string][]byte{
+		"- fatbin": fat, "-!a.fatbin fatbin": makeZip(t, map[string][]byte{"a.fatbin": fat}, "a.fatbin"),
+	} {
+		var got []string
+		err := WalkData("-", data, nil, func(name string, f *File, err error) error {
+			got = append(got, name+" "+f.Kind.String())
+			return err
+		})
+		if len(got) != 1 || got[0] != want || err != nil {
+			t.Errorf("visited %q, %v; want %q", got, err, want)
+		}
+	}
+	for _, data := range [][]byte{nil, []byte("text"), makeZip(t, map[string][]byte{"a": nil}, "a")} {
+		if err := WalkData("-", data, nil, nil); !errors.Is(err, ErrNoCode) {
+			t.Errorf("%.10q: error %v, want %v", data, err, ErrNoCode)
+		}
+	}
+}
+
+// OpenFile is for files that can be written, and says so of a zip file.
+func TestOpenZip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.whl")
+	fat := mustRead(t, "fatbin/zstd.fatbin")
+	if err := os.WriteFile(path, makeZip(t, map[string][]byte{"a.fatbin": fat}, "a.fatbin"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "!a.fatbin"} {
+		if f, err := OpenFile(name, nil); f != nil || !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "read only") {
+			t.Errorf("%s: error %v", filepath.Base(name), err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,17 +48,17 @@ func init() {
 type extraction struct {
 	*env
 	narrowing
-	dir         string
-	list        bool
-	force       bool
-	kinds       []string
-	rebuild     string
-	chosen      bool // --kind was given
-	names       map[string]bool
-	status      int
-	written     int
-	bytes       int64
-	rebuildData []byte
+	dir     string
+	list    bool
+	force   bool
+	kinds   []string
+	rebuild string
+	chosen  bool // --kind was given
+	names   map[string]bool
+	status  int
+	written int
+	bytes   int64
+	thin    *os.File // what --rebuild has so far
 }
 
 func runExtract(e *env, args []string) error {
@@ -77,6 +78,11 @@ func runExtract(e *env, args []string) error {
 		return e.usagef("extract needs a FILE")
 	}
 	x.chosen = fs.Changed("kind")
+	for _, k := range x.kinds {
+		if !knownKind(k) {
+			return e.usagef("--kind %s: want elf, ptx, lto-ir, concat, old-cubin or unknown", k)
+		}
+	}
 	if x.rebuild != "" && (x.list || fs.Changed("output")) {
 		return e.usagef("--rebuild goes with neither --list nor -o")
 	}
@@ -84,11 +90,22 @@ func runExtract(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer x.close()
 	status, err := e.eachFile(files, opt, x.file)
 	if err != nil {
 		return err
 	}
 	return x.end(worse(status, x.status))
+}
+
+// knownKind reports whether entries can have a kind of that name.
+func knownKind(name string) bool {
+	for k := elfx.KindUnknown; k <= elfx.KindConcat; k++ {
+		if k.String() == name {
+			return true
+		}
+	}
+	return false
 }
 
 // file extracts from one file.
@@ -120,6 +137,14 @@ func (x *extraction) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		return nil
 	}
 	return x.writeAll(jobs)
+}
+
+// close removes what is temporary.
+func (x *extraction) close() {
+	if x.thin != nil {
+		x.thin.Close()
+		os.Remove(x.thin.Name())
+	}
 }
 
 // fail reports an error that does not end the run.
@@ -238,22 +263,22 @@ func entryData(e *elfx.Entry, buf []byte) ([]byte, error) {
 	return data, err
 }
 
-// addThin appends the chosen entries to the fatbin of --rebuild. The file is closed
-// before it is written, so the bytes are copied.
+// addThin appends the chosen entries to the fatbin of --rebuild. It grows in a temporary
+// file, since each input is closed before the next.
 func (x *extraction) addThin(want []*elfx.Entry) error {
 	out, err := elfx.BuildFatbin(want)
 	if err != nil {
 		return err
 	}
-	x.written += len(want)
-	b := out.Bytes()
-	x.bytes += int64(len(b))
-	if x.rebuildData == nil {
-		x.rebuildData = b
-		return nil
+	if x.thin == nil {
+		if x.thin, err = os.CreateTemp("", "cupatch-"); err != nil {
+			return err
+		}
 	}
-	x.rebuildData = append(x.rebuildData, b...)
-	return nil
+	x.written += len(want)
+	n, err := out.WriteTo(x.thin)
+	x.bytes += n
+	return err
 }
 
 // end says what was done.
@@ -275,28 +300,33 @@ func (x *extraction) end(status int) error {
 	return silent(status)
 }
 
+// writeRebuilt writes the fatbin of --rebuild.
 func (x *extraction) writeRebuilt() error {
-	if x.rebuild == "-" {
-		_, err := x.stdout.Write(x.rebuildData)
+	write := func(w io.Writer) error {
+		_, err := io.Copy(w, io.NewSectionReader(x.thin, 0, x.bytes))
 		return err
 	}
-	return x.create(x.rebuild, x.rebuildData)
+	if x.rebuild == "-" {
+		return write(x.stdout)
+	}
+	err := x.create(x.rebuild, write)
+	if errors.Is(err, fs.ErrExist) {
+		return existsError([]string{x.rebuild})
+	}
+	return err
 }
 
 // create writes a new file. What exists is not touched without --force, and then
 // replaced, not written into; a failure leaves no partial file.
-func (x *extraction) create(path string, data []byte) error {
+func (x *extraction) create(path string, write func(io.Writer) error) error {
 	if x.force {
-		return replaceFile(path, data)
+		return patch.WriteFile(path, patch.WriteOption{}, write)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, os.ErrExist) {
-		return &exitError{code: 2, err: err, hint: "--force replaces files that exist"}
-	}
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	err = write(f)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -304,9 +334,4 @@ func (x *extraction) create(path string, data []byte) error {
 		os.Remove(path)
 	}
 	return err
-}
-
-// replaceFile puts data at path by way of a temporary file beside it.
-func replaceFile(path string, data []byte) error {
-	return patch.WriteFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(data); return err })
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -50,8 +53,13 @@ func (x *extraction) writeAll(jobs []extractJob) error {
 	}
 	close(queue)
 	wg.Wait()
+	var there []string
 	for i := range jobs {
 		j := &jobs[i]
+		if errors.Is(j.err, fs.ErrExist) {
+			there = append(there, filepath.Join(x.dir, j.name))
+			continue
+		}
 		if j.err != nil {
 			x.fail(j.err)
 			continue
@@ -60,7 +68,19 @@ func (x *extraction) writeAll(jobs []extractJob) error {
 		x.bytes += j.size
 		fmt.Fprintln(x.stdout, filepath.Join(x.dir, j.name))
 	}
+	if len(there) > 0 {
+		x.fail(existsError(there))
+	}
 	return nil
+}
+
+// existsError says that files are in the way.
+func existsError(paths []string) error {
+	err := fmt.Errorf("%s exists already", paths[0])
+	if n := len(paths) - 1; n > 0 {
+		err = fmt.Errorf("%s and %s exist already", paths[0], plural(n, "other file", "other files"))
+	}
+	return &exitError{code: 2, err: err, hint: "--force replaces files that exist"}
 }
 
 // writeOne writes the file of a job and returns the memory for the next one.
@@ -74,7 +94,7 @@ func (x *extraction) writeOne(j *extractJob, buf []byte) ([]byte, error) {
 	}
 	defer j.entry.Done()
 	j.size = int64(len(data))
-	return buf, x.create(filepath.Join(x.dir, j.name), data)
+	return buf, x.create(filepath.Join(x.dir, j.name), func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
 // A budget hands out bytes of memory.

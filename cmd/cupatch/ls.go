@@ -97,6 +97,9 @@ func runLs(e *env, args []string) error {
 		return err
 	}
 	r.end()
+	if r.totals.Entries == 0 && status == 0 && r.status == 0 && (len(r.arches) > 0 || len(r.kernels) > 0) {
+		return answerNo("no entry fits %s", r.narrowing.String())
+	}
 	return silent(worse(status, r.status))
 }
 

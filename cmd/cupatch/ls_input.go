@@ -43,6 +43,18 @@ func (n *narrowing) options() (*elfx.Options, error) {
 	return opt, nil
 }
 
+// String returns the options as they were given.
+func (n *narrowing) String() string {
+	var out []string
+	for _, a := range n.arches {
+		out = append(out, "-a "+a)
+	}
+	for _, k := range n.kernels {
+		out = append(out, "-k "+k)
+	}
+	return strings.Join(out, " ")
+}
+
 // parseSize reads a number of bytes with an optional suffix K, M or G (powers of 1024).
 func parseSize(s string) (int64, error) {
 	num, shift := s, 0
@@ -133,9 +145,5 @@ func (e *env) openStdin(opt *elfx.Options, fn func(string, *elfx.File, error) er
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
-	f, err := elfx.Open("-", data, opt)
-	if err != nil {
-		return err
-	}
-	return fn("-", f, nil)
+	return elfx.WalkData("-", data, opt, fn)
 }

@@ -209,8 +209,12 @@ func (r *lsRun) end() {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n, k))
 	}
 	sort.Strings(kinds)
-	fmt.Fprintf(r.stdout, "total: %s, %s, %s (%s), %s, %s, %d of %d bytes stored", plural(t.Files, "file", "files"),
-		plural(t.Containers, "container", "containers"), plural(t.Entries, "entry", "entries"), strings.Join(kinds, ", "),
+	entries := plural(t.Entries, "entry", "entries")
+	if kinds != nil {
+		entries += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	fmt.Fprintf(r.stdout, "total: %s, %s, %s, %s, %s, %d of %d bytes stored", plural(t.Files, "file", "files"),
+		plural(t.Containers, "container", "containers"), entries,
 		plural(t.Kernels, "kernel", "kernels"), plural(t.Functions, "device function", "device functions"), t.Stored, t.Size)
 	if t.Duplicates > 0 {
 		fmt.Fprintf(r.stdout, ", %s", plural(t.Duplicates, "duplicate", "duplicates"))
