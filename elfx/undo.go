@@ -97,6 +97,7 @@ func (u *Undo) Apply(data []byte) (*Output, error) {
 		return nil, fmt.Errorf("the file is not the one that was written, which has %d bytes, SHA-256 %s", u.NewSize, u.NewHash)
 	}
 	out := &Output{}
+	copied := int64(0)
 	for i, s := range u.Steps {
 		if s.Data != nil {
 			out.add(s.Data)
@@ -105,8 +106,9 @@ func (u *Undo) Apply(data []byte) (*Output, error) {
 		if s.From < 0 || s.Size < 0 || s.From > int64(len(data)) || s.Size > int64(len(data))-s.From {
 			return nil, fmt.Errorf("step %d: bytes 0x%x to 0x%x of 0x%x", i, s.From, s.From+s.Size, len(data))
 		}
-		if out.size+s.Size > u.OldSize {
-			return nil, fmt.Errorf("step %d: more than the %d bytes of the old file", i, u.OldSize)
+		// No byte of the file is used twice, which bounds the result.
+		if copied += s.Size; copied > int64(len(data)) {
+			return nil, fmt.Errorf("step %d: more than the %d bytes of the file", i, len(data))
 		}
 		out.keep(data, s.From, s.From+s.Size)
 	}
