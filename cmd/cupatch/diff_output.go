@@ -99,12 +99,12 @@ func (t *diffTable) end(res *diff.Result) error {
 	}
 	switch {
 	case r.explain:
-		for _, line := range res.Explain() {
+		for _, line := range res.Explain(name) {
 			fmt.Fprintln(r.stdout, line)
 		}
 	case r.stat:
 		for _, row := range res.Counting() {
-			fmt.Fprintf(r.stdout, "%-14s ~%d +%d -%d  %s %s\n", row.Class, row.Changed, row.Inserted, row.Deleted, row.Arch, name(row.Name))
+			fmt.Fprintf(r.stdout, "%-14s ~%d +%d -%d  %s %s\n", row.Class, row.Changed, row.Inserted, row.Deleted, row.Arch, row.Name(name))
 		}
 		fmt.Fprintln(r.stdout, res.CountsLine())
 	case r.markdown:

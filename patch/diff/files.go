@@ -262,8 +262,9 @@ func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
 // row returns k in short.
 func (k *KernelDiff) row() Row {
 	r := Row{
-		Arch: k.Arch, Name: k.Name(), Class: k.Class, Kinds: k.Kinds, Instructions: k.Instructions,
+		Arch: k.Arch, NameA: k.NameA, NameB: k.NameB, Class: k.Class, Kinds: k.Kinds, Instructions: k.Instructions,
 		Changed: k.Changed, Deleted: k.Deleted, Inserted: k.Inserted, Moved: k.Moved, Modifiers: k.Modifiers,
+		Resources: k.Resources, Data: k.Data,
 	}
 	for side, c := range []*Code{k.A, k.B} {
 		if c != nil {

@@ -99,7 +99,7 @@ func TestKnownPairs(t *testing.T) {
 			if r.Compared != 2 || r.Kinds&^codeKinds != test.kinds {
 				t.Errorf("%s: %d kernels, found %s, want 2 and %s", test.b, r.Compared, r.Kinds&^codeKinds, test.kinds)
 			}
-			if text := strings.Join(r.Explain(), "\n"); !strings.Contains(text, test.explain) {
+			if text := strings.Join(r.Explain(nil), "\n"); !strings.Contains(text, test.explain) {
 				t.Errorf("%s: explained as\n%s\nwant %q", test.b, text, test.explain)
 			}
 			if want := r.Kinds&DefaultCount() != 0; r.Different() != want {
@@ -126,7 +126,7 @@ func TestToolkits(t *testing.T) {
 	if r.Classes[ControlOnly] != 2 || r.Verdict() != "only scheduling differs" {
 		t.Errorf("%s", r.CountsLine())
 	}
-	text := strings.Join(r.Explain(), "\n")
+	text := strings.Join(r.Explain(nil), "\n")
 	for _, want := range []string{"toolkit: 12.9 → 13.", "ELF layout: old → new"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

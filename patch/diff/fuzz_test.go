@@ -33,7 +33,7 @@ func bothWays(t *testing.T, p, q []byte) {
 		t.Fatal(err)
 	}
 	_ = r.String()
-	_ = r.Explain()
+	_ = r.Explain(nil)
 	back, err := Files(y, x, Options{Jobs: 1})
 	if err != nil {
 		t.Fatal(err)

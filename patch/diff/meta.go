@@ -57,6 +57,8 @@ type sectionDiff struct {
 	rename map[string]string // names of kernels of a as b has them
 	notes  []Note
 	seen   map[Note]int
+
+	kernels [2]map[string]*elfx.Kernel // by name
 }
 
 // note adds a note; the same one again is only counted.
@@ -74,11 +76,19 @@ func (s *sectionDiff) headers() {
 		{"ELF layout", s.a.Layout.String(), s.b.Layout.String()},
 		{"virtual architecture", fmt.Sprintf("compute_%d", s.a.VirtualSM), fmt.Sprintf("compute_%d", s.b.VirtualSM)},
 		{"ELF type", fmt.Sprint(s.a.Type), fmt.Sprint(s.b.Type)},
-		{"e_flags", fmt.Sprintf("%#x", s.a.Flags), fmt.Sprintf("%#x", s.b.Flags)},
 	} {
 		if f.a != f.b {
 			s.note(Metadata, f.what, "%s → %s", f.a, f.b)
 		}
+	}
+	// Bits 24–31 are a number that follows the other sections.
+	const noteIndex = 0xff000000
+	switch p, q := s.a.Flags, s.b.Flags; {
+	case p == q:
+	case p&^noteIndex == q&^noteIndex && s.a.Layout == elfx.LayoutNew && s.b.Layout == elfx.LayoutNew:
+		s.note(Metadata, "e_flags", "the section number of a note, %d → %d", p>>24, q>>24)
+	default:
+		s.note(Metadata, "e_flags", "%#x → %#x", p, q)
 	}
 }
 
@@ -203,14 +213,12 @@ func (s *sectionDiff) section(x, y *elfx.Section) {
 		s.note(Metadata, x.Name, "%s", stringsText(p, q))
 	case x.Type == shtSymtab:
 		s.symbols()
-	case x.Type == shtStrtab && x.Name != ".strtab":
-		s.note(Metadata, x.Name, "names of sections differ")
 	case x.Type == shtStrtab:
-		s.note(Metadata, x.Name, "names of symbols differ, or their order")
+		s.note(Metadata, x.Name, "%s", namesText("names", tableStrings(p), tableStrings(q)))
 	case strings.HasPrefix(x.Name, ".nv.info."):
-		s.note(Metadata, group(x.Name), "attributes that follow the code or name the toolkit differ")
+		s.note(Metadata, group(x.Name), "%s", attributesText(s.kernelInfo(0, x), s.kernelInfo(1, y), false))
 	case x.Name == ".nv.info":
-		s.note(Metadata, x.Name, "attributes of the kernels differ, or their order")
+		s.note(Metadata, x.Name, "%s", attributesText(s.a.Info(), s.b.Info(), true))
 	case strings.HasPrefix(x.Name, ".nv.capmerc."), strings.HasPrefix(x.Name, ".nv.merc."):
 		s.note(Metadata, group(x.Name), "Mercury code or what belongs to it differs")
 	default:
@@ -250,13 +258,85 @@ func (s *sectionDiff) symbols() {
 		slices.Sort(out)
 		return out
 	}
-	x, y := names(s.a), names(s.b)
+	s.note(Metadata, ".symtab", "%s", namesText("symbols", names(s.a), names(s.b)))
+}
+
+// namesText says in which names two tables differ.
+func namesText(what string, x, y []string) string {
 	gone, fresh := without(x, y), without(y, x)
 	if len(gone)+len(fresh) == 0 {
-		s.note(Metadata, ".symtab", "the same symbols in another order, or with other values")
-		return
+		return fmt.Sprintf("the same %s in another order, or with other values", what)
 	}
-	s.note(Metadata, ".symtab", "symbols only in the first file: %s; only in the second: %s", list(gone), list(fresh))
+	if slices.Equal(stableNames(gone), stableNames(fresh)) {
+		return fmt.Sprintf("only hashes that the compiler makes of paths and options differ in the %s, such as %s → %s", what, gone[0], fresh[0])
+	}
+	return fmt.Sprintf("%s only in the first file: %s; only in the second: %s", what, list(gone), list(fresh))
+}
+
+// stableNames returns the stable forms of names, sorted.
+func stableNames(names []string) []string {
+	var out []string
+	for _, n := range names {
+		out = append(out, stableName(n))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// tableStrings returns the strings of a string table, sorted.
+func tableStrings(b []byte) []string {
+	var out []string
+	for _, s := range bytes.Split(b, []byte{0}) {
+		if len(s) > 0 {
+			out = append(out, string(s))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// kernelInfo returns the attributes in section x of the first or second cubin, which is
+// that of a kernel.
+func (s *sectionDiff) kernelInfo(side int, x *elfx.Section) []elfx.Attr {
+	if s.kernels[side] == nil {
+		s.kernels[side] = map[string]*elfx.Kernel{}
+		list := []*elfx.Cubin{s.a, s.b}[side].Kernels()
+		for i := range list {
+			s.kernels[side][list[i].Name] = &list[i]
+		}
+	}
+	if k := s.kernels[side][strings.TrimPrefix(x.Name, ".nv.info.")]; k != nil {
+		return k.Info()
+	}
+	return nil
+}
+
+// attributesText says which attributes differ. The number of a symbol does not count: with
+// symbols it is the first word of each, else that of one.
+func attributesText(x, y []elfx.Attr, symbols bool) string {
+	texts := func(list []elfx.Attr) []string {
+		var out []string
+		for _, a := range list {
+			value := a.String()
+			if symbols || a.Name() == "PARAM_CBANK" {
+				_, value, _ = strings.Cut(value, " ")
+			}
+			out = append(out, a.Name()+" "+value)
+		}
+		slices.Sort(out)
+		return out
+	}
+	p, q := texts(x), texts(y)
+	var names []string
+	for _, t := range append(without(p, q), without(q, p)...) {
+		name, _, _ := strings.Cut(t, " ")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); names == nil {
+		return "the same attributes in another order, or for other numbers of symbols"
+	}
+	return "attributes differ: " + list(names)
 }
 
 // without returns the elements of x, sorted, that y, sorted, has not.

@@ -61,7 +61,7 @@ func TestSections(t *testing.T) {
 			}
 			data[s.Offset+test.at] ^= 1
 		})
-		text := strings.Join(r.Explain(), "\n")
+		text := strings.Join(r.Explain(nil), "\n")
 		if r.Kinds != test.kinds || !strings.Contains(text, test.says) {
 			t.Errorf("%s: found %s, want %s; explained as\n%s\nwant %q", test.section, r.Kinds, test.kinds, text, test.says)
 		}
@@ -82,7 +82,7 @@ func TestModificationTime(t *testing.T) {
 		}
 		data[s.Offset+int64(at)+9] = 100
 	})
-	if text := strings.Join(r.Explain(), "\n"); r.Different() || !strings.Contains(text, "modification time or size of source file pair.cu: 0 → 1970-01-01 00:01:40") {
+	if text := strings.Join(r.Explain(nil), "\n"); r.Different() || !strings.Contains(text, "modification time or size of source file pair.cu: 0 → 1970-01-01 00:01:40") {
 		t.Errorf("explained as\n%s", text)
 	}
 }

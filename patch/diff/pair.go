@@ -34,48 +34,81 @@ const minLikeness = 0.5
 type matcher struct {
 	pairs []kernelPair
 	taken map[*kernelRec]bool
+	order map[*kernelRec]int // place in the file
 }
 
 // pairKernels pairs kernels: by architecture and name, where several have one name by
-// their code; then by their code; then by likeness. The rest stays without partner.
+// their code and then by likeness; then by their code; then by likeness. The rest stays
+// without partner. It pairs b with a as it pairs a with b.
 func pairKernels(a, b []*kernelRec) (pairs []kernelPair, onlyA, onlyB []*kernelRec) {
-	m := &matcher{taken: map[*kernelRec]bool{}}
-	type key struct {
-		arch, name string
-		code       Hash
-		entry      Hash
+	m := &matcher{taken: map[*kernelRec]bool{}, order: map[*kernelRec]int{}}
+	for _, list := range [][]*kernelRec{a, b} {
+		for i, k := range list {
+			m.order[k] = i
+		}
 	}
 	// The strictest agreement goes first, so that duplicates find their likes.
-	for i, keyOf := range []func(k *kernelRec) key{
-		func(k *kernelRec) key { return key{k.entry.arch, k.stable, k.code, k.entry.hash} },
-		func(k *kernelRec) key { return key{k.entry.arch, k.stable, k.code, Hash{}} },
-		func(k *kernelRec) key { return key{arch: k.entry.arch, name: k.stable} },
-		func(k *kernelRec) key { return key{arch: k.entry.arch, code: k.code} },
-	} {
-		by := ByName
-		if i == 3 {
-			by = ByCode
-		}
-		theirs := map[key][]*kernelRec{}
-		for _, k := range b {
-			if !m.taken[k] {
-				theirs[keyOf(k)] = append(theirs[keyOf(k)], k)
-			}
-		}
-		for _, k := range a {
-			if list := theirs[keyOf(k)]; !m.taken[k] && len(list) > 0 {
-				m.pair(kernelPair{a: k, b: list[0], by: by})
-				theirs[keyOf(k)] = list[1:]
-			}
-		}
-	}
+	m.equal(a, b, ByName, func(k *kernelRec) pairKey { return pairKey{k.entry.arch, k.stable, k.code, k.entry.hash} })
+	m.equal(a, b, ByName, func(k *kernelRec) pairKey { return pairKey{k.entry.arch, k.stable, k.code, Hash{}} })
+	m.named(a, b)
+	m.equal(a, b, ByCode, func(k *kernelRec) pairKey { return pairKey{arch: k.entry.arch, code: k.code} })
 	m.similar(a, b)
-	order := map[*kernelRec]int{}
-	for i, k := range a {
-		order[k] = i
-	}
-	slices.SortFunc(m.pairs, func(x, y kernelPair) int { return cmp.Compare(order[x.a], order[y.a]) })
+	slices.SortFunc(m.pairs, func(x, y kernelPair) int { return cmp.Compare(m.order[x.a], m.order[y.a]) })
 	return m.pairs, m.left(a), m.left(b)
+}
+
+// A pairKey is what kernels have in common that are paired.
+type pairKey struct {
+	arch, name string
+	code       Hash
+	entry      Hash
+}
+
+// equal pairs kernels with equal keys, in order.
+func (m *matcher) equal(a, b []*kernelRec, by Pairing, keyOf func(*kernelRec) pairKey) {
+	theirs := map[pairKey][]*kernelRec{}
+	for _, k := range m.left(b) {
+		theirs[keyOf(k)] = append(theirs[keyOf(k)], k)
+	}
+	for _, k := range m.left(a) {
+		if list := theirs[keyOf(k)]; len(list) > 0 {
+			m.pair(kernelPair{a: k, b: list[0], by: by})
+			theirs[keyOf(k)] = list[1:]
+		}
+	}
+}
+
+// named pairs kernels of one name, the most alike first where there are several.
+func (m *matcher) named(a, b []*kernelRec) {
+	keyOf := func(k *kernelRec) pairKey { return pairKey{arch: k.entry.arch, name: k.stable} }
+	groups := map[pairKey]*[2][]*kernelRec{}
+	for side, list := range [][]*kernelRec{a, b} {
+		for _, k := range m.left(list) {
+			g := groups[keyOf(k)]
+			if g == nil {
+				g = &[2][]*kernelRec{}
+				groups[keyOf(k)] = g
+			}
+			g[side] = append(g[side], k)
+		}
+	}
+	for _, g := range groups {
+		x, y := g[0], g[1]
+		if len(x) > 1 || len(y) > 1 {
+			var found []kernelPair
+			for i, k := range x[:min(len(x), maxCandidates)] {
+				for _, o := range y[:min(len(y), maxCandidates)] {
+					found = append(found, kernelPair{x[i], o, ByName, k.sketch.likeness(&o.sketch)})
+				}
+			}
+			m.best(found)
+		}
+		// What is left of very many is paired in order.
+		x, y = m.left(x), m.left(y)
+		for i := range min(len(x), len(y)) {
+			m.pair(kernelPair{a: x[i], b: y[i], by: ByName})
+		}
+	}
 }
 
 func (m *matcher) pair(p kernelPair) {
@@ -94,39 +127,74 @@ func (m *matcher) left(list []*kernelRec) []*kernelRec {
 	return out
 }
 
-// maxCandidates bounds the kernels of the other file that one is held against.
-const maxCandidates = 256
-
-// similar pairs the kernels that are left by likeness, the most alike first. Only
-// kernels of similar length are tried.
-func (m *matcher) similar(a, b []*kernelRec) {
-	byArch := map[string][]*kernelRec{}
-	for _, k := range m.left(b) {
-		byArch[k.entry.arch] = append(byArch[k.entry.arch], k)
-	}
-	for _, list := range byArch {
-		slices.SortStableFunc(list, func(x, y *kernelRec) int { return cmp.Compare(x.n, y.n) })
-	}
-	var found []kernelPair
-	for _, k := range m.left(a) {
-		list := byArch[k.entry.arch]
-		at, _ := slices.BinarySearchFunc(list, k.n, func(x *kernelRec, n int) int { return cmp.Compare(x.n, n) })
-		lo, hi := max(at-maxCandidates/2, 0), min(at+maxCandidates/2, len(list))
-		for _, o := range list[lo:hi] {
-			if like := k.sketch.likeness(&o.sketch); like >= minLikeness {
-				found = append(found, kernelPair{k, o, BySimilarity, like})
-			}
-		}
-	}
-	slices.SortStableFunc(found, func(x, y kernelPair) int {
-		return cmp.Or(cmp.Compare(y.like, x.like), cmp.Compare(nameDistance(x), nameDistance(y)),
-			cmp.Compare(min(x.a.name, x.b.name), min(y.a.name, y.b.name)))
-	})
+// best takes pairs of kernels that have no partner yet, the most alike first.
+func (m *matcher) best(found []kernelPair) {
+	slices.SortFunc(found, m.compare)
 	for _, p := range found {
 		if !m.taken[p.a] && !m.taken[p.b] {
 			m.pair(p)
 		}
 	}
+}
+
+// compare orders pairs of kernels, the most alike first, and does not depend on which
+// file is the first.
+func (m *matcher) compare(x, y kernelPair) int {
+	i, j, k, l := m.order[x.a], m.order[x.b], m.order[y.a], m.order[y.b]
+	return cmp.Or(cmp.Compare(y.like, x.like), cmp.Compare(nameDistance(x), nameDistance(y)),
+		cmp.Compare(min(x.a.name, x.b.name), min(y.a.name, y.b.name)), cmp.Compare(abs(i-j), abs(k-l)), cmp.Compare(i+j, k+l))
+}
+
+// Bounds of the kernels of the other file that one is held against, and of those of them
+// that are kept.
+const (
+	maxCandidates = 256
+	maxKept       = 16
+)
+
+// similar pairs the kernels that are left by likeness, the most alike first. Only
+// kernels of similar length are tried.
+func (m *matcher) similar(a, b []*kernelRec) {
+	lists := map[string]*[2][]*kernelRec{}
+	for side, list := range [][]*kernelRec{a, b} {
+		for _, k := range m.left(list) {
+			if lists[k.entry.arch] == nil {
+				lists[k.entry.arch] = &[2][]*kernelRec{}
+			}
+			lists[k.entry.arch][side] = append(lists[k.entry.arch][side], k)
+		}
+	}
+	for _, l := range lists {
+		for _, list := range l {
+			slices.SortStableFunc(list, func(x, y *kernelRec) int { return cmp.Compare(x.n, y.n) })
+		}
+		// From both sides, as what is near depends on the side.
+		var found []kernelPair
+		for side := range l {
+			for _, k := range l[side] {
+				found = append(found, m.likes(k, l[1-side], side == 1)...)
+			}
+		}
+		m.best(found)
+	}
+}
+
+// likes returns k with its likes in a list that is sorted by length; swap says that the
+// list is of the first file.
+func (m *matcher) likes(k *kernelRec, list []*kernelRec, swap bool) []kernelPair {
+	at, _ := slices.BinarySearchFunc(list, k.n, func(x *kernelRec, n int) int { return cmp.Compare(x.n, n) })
+	var out []kernelPair
+	for _, o := range list[max(at-maxCandidates/2, 0):min(at+maxCandidates/2, len(list))] {
+		if like := k.sketch.likeness(&o.sketch); like >= minLikeness {
+			p := kernelPair{k, o, BySimilarity, like}
+			if swap {
+				p.a, p.b = o, k
+			}
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, m.compare)
+	return out[:min(len(out), maxKept)]
 }
 
 // nameDistance is how much of the names of a pair differs: what is left without the

@@ -98,12 +98,19 @@ type KernelDiff struct {
 	*CodeDiff
 }
 
-// Name returns the kernel's name, or both names.
-func (k *KernelDiff) Name() string {
-	if k.NameA == k.NameB {
-		return k.NameA
+// Name returns the kernel's name, or both names where they differ.
+func (k *KernelDiff) Name() string { return pairName(k.NameA, k.NameB, nil) }
+
+// pairName returns the name of a pair of kernels as demangle writes it, and both names
+// where they differ then.
+func pairName(a, b string, demangle func(string) string) string {
+	if demangle != nil {
+		a, b = demangle(a), demangle(b)
 	}
-	return k.NameA + " → " + k.NameB
+	if a == b {
+		return a
+	}
+	return a + " → " + b
 }
 
 // A Result is the result of comparing two files.
@@ -124,7 +131,8 @@ type Result struct {
 
 // A Row is a kernel in short, for tables.
 type Row struct {
-	Arch, Name   string
+	Arch         string
+	NameA, NameB string
 	Class        Class
 	Kinds        Kinds
 	Instructions [2]int
@@ -135,7 +143,13 @@ type Row struct {
 	Moved        int
 	Spills       [2]int // accesses to local memory
 	Modifiers    []ModifierChange
+	Resources    []Change
+	Data         []Change
 }
+
+// Name returns the kernel's name as demangle writes it, or both names where they differ.
+// demangle may be nil.
+func (r *Row) Name(demangle func(string) string) string { return pairName(r.NameA, r.NameB, demangle) }
 
 // Different reports whether a difference was found that counts.
 func (r *Result) Different() bool { return r.Kinds&r.Count != 0 }

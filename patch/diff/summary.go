@@ -27,7 +27,7 @@ func (r *Result) Summary(style SummaryStyle, demangle func(string) string) strin
 	var rows [][]string
 	for _, row := range r.Counting() {
 		rows = append(rows, []string{
-			row.Arch + " " + demangle(row.Name), row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers),
+			row.Arch + " " + row.Name(demangle), row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers),
 			arrow(row.Spills),
 		})
 	}

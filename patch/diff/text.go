@@ -3,7 +3,6 @@ package diff
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -73,15 +72,7 @@ func (r *Result) String() string {
 	return string(p.AppendEnd(b, r))
 }
 
-func (p *Printer) name(k *KernelDiff) string {
-	if p.Demangle == nil {
-		return k.Name()
-	}
-	if k.NameA == k.NameB {
-		return p.Demangle(k.NameA)
-	}
-	return p.Demangle(k.NameA) + " → " + p.Demangle(k.NameB)
-}
+func (p *Printer) name(k *KernelDiff) string { return pairName(k.NameA, k.NameB, p.Demangle) }
 
 // AppendKernel appends what there is to say about a pair of kernels: nothing where no
 // difference was found that is to be shown.
@@ -569,48 +560,4 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// Explain returns, line by line, why the two files differ at all.
-func (r *Result) Explain() []string {
-	if r.SameBytes {
-		return []string{"the files are the same, byte for byte"}
-	}
-	var out []string
-	for c := CodeDiffers; c > Identical; c-- {
-		if n := r.Classes[c]; n > 0 {
-			out = append(out, fmt.Sprintf("code: %d of %d kernels: %s", n, r.Compared, classText[c]))
-		}
-	}
-	if n := r.Classes[Identical]; n > 0 && n == r.Compared {
-		out = append(out, fmt.Sprintf("code: all %d kernels have the same bytes", n))
-	}
-	for _, row := range r.Rows {
-		if k := row.Kinds & (Names | Resources | Data); k != 0 {
-			out = append(out, fmt.Sprintf("%s: %s %s", k, row.Arch, row.Name))
-		}
-	}
-	if len(r.OnlyA)+len(r.OnlyB) > 0 {
-		out = append(out, fmt.Sprintf("unpaired: %d kernels only in the first file, %d only in the second", len(r.OnlyA), len(r.OnlyB)))
-	}
-	notes := slices.Clone(r.Notes)
-	slices.SortStableFunc(notes, func(x, y Note) int { return int(x.Kind) - int(y.Kind) })
-	for _, n := range notes {
-		out = append(out, fmt.Sprintf("%s: %s", n.Kind, n))
-	}
-	for _, err := range r.Errors {
-		out = append(out, fmt.Sprintf("not compared: %v", err))
-	}
-	return out
-}
-
-// classText says what a class means.
-var classText = [numClasses]string{
-	Identical:     "the same bytes",
-	SameCode:      "the same instructions at other addresses, or other padding",
-	HiddenOnly:    "the same text and control codes, but bits that the text does not show differ",
-	ControlOnly:   "only control codes differ",
-	RegistersOnly: "the same after renaming registers",
-	ModifiersOnly: "the same opcodes and operands, other modifiers",
-	CodeDiffers:   "other instructions",
 }

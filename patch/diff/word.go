@@ -37,6 +37,7 @@ type comparison struct {
 	kinds  Kinds
 	list   bool
 	fields []FieldChange
+	own    int // fields before it are of other pairs
 }
 
 func (c *comparison) add(k Kinds, name, a, b string) {
@@ -49,7 +50,7 @@ func (c *comparison) add(k Kinds, name, a, b string) {
 // compareWords appends to dst in which fields the words of instruction i of a and j of b
 // differ.
 func compareWords(dst []FieldChange, a, b *Code, i, j int) []FieldChange {
-	c := comparison{a: a, b: b, list: true, fields: dst}
+	c := comparison{a: a, b: b, list: true, fields: dst, own: len(dst)}
 	c.words(a.norm[i], b.norm[j])
 	return c.fields
 }
@@ -190,10 +191,10 @@ func (c *comparison) sameVariant() {
 		return
 	}
 	// What is left and does not change the text is hidden.
-	var bufs [2][lineRoom]byte
+	var bufs [3][lineRoom]byte
 	with := c.a.decode(p.AndNot(rest).Or(q.And(rest)))
-	old := c.a.Table.AppendText(bufs[0][:0], c.x, 0)
-	if with.Status == isa.StatusKnown && bytes.Equal(c.a.Table.AppendText(bufs[1][:0], with, 0), old) {
+	old, mixed := c.a.Table.AppendText(bufs[0][:0], c.x, 0), c.a.Table.AppendText(bufs[1][:0], with, 0)
+	if with.Status == isa.StatusKnown && bytes.Equal(old, mixed) {
 		c.bits(Hidden, rest)
 		return
 	}
@@ -202,7 +203,11 @@ func (c *comparison) sameVariant() {
 		return
 	}
 	before := len(c.fields)
-	c.operands(old, c.b.Table.AppendText(bufs[1][:0], c.y, 0))
+	now := c.b.Table.AppendText(bufs[2][:0], c.y, 0)
+	if with.Status != isa.StatusKnown {
+		mixed = now
+	}
+	c.operands(old, mixed, now)
 	if len(c.fields) == before {
 		c.bits(Other, rest)
 	}
@@ -231,7 +236,10 @@ func (c *comparison) registers(v *variantInfo, d isa.Word) isa.Word {
 		rest = rest.AndNot(m)
 		c.kinds |= Registers
 		if c.list {
-			c.add(Registers, "register", s.file.name(old), s.file.name(now))
+			f := FieldChange{Registers, "register", s.file.name(old), s.file.name(now)}
+			if !slices.Contains(c.fields[c.own:], f) {
+				c.fields = append(c.fields, f)
+			}
 		}
 	}
 	return rest
@@ -272,28 +280,32 @@ func (c *comparison) texts() {
 			c.add(Modifiers, c.modifierName(old, now), orNone(old), orNone(now))
 		}
 	}
-	c.operands(p, q)
+	c.operands(p, q, q)
 	if c.kinds&^Control == before {
 		c.bits(Other, c.x.Word.Xor(c.y.Word))
 	}
 }
 
-// operands adds the guard and the operands that differ in the texts p and q.
-func (c *comparison) operands(p, q []byte) {
-	guard1, _, p := cutOpcode(p)
-	guard2, _, q := cutOpcode(q)
-	if !bytes.Equal(guard1, guard2) && c.kinds&Registers == 0 {
-		c.add(Other, "guard", orNone(string(guard1)), orNone(string(guard2)))
+// operands adds the guard and the operands that differ in the texts p and q; they are
+// written as in shown, which may differ from q in registers.
+func (c *comparison) operands(p, q, shown []byte) {
+	guard, _, p := cutOpcode(p)
+	other, _, q := cutOpcode(q)
+	now, _, shown := cutOpcode(shown)
+	if !bytes.Equal(guard, other) {
+		c.add(Other, "guard", orNone(string(guard)), orNone(string(now)))
 	}
-	if countOperands(p) != countOperands(q) {
-		c.add(Other, "operands", string(p), string(q))
+	n := countOperands(p)
+	if n != countOperands(q) || n != countOperands(shown) {
+		c.add(Other, "operands", string(p), string(shown))
 		return
 	}
 	var names []string
-	for i := 0; len(p) > 0; i++ {
-		var x, y []byte
+	for i := range n {
+		var x, y, z []byte
 		x, p = nextOperand(p)
 		y, q = nextOperand(q)
+		z, shown = nextOperand(shown)
 		if bytes.Equal(x, y) {
 			continue
 		}
@@ -304,7 +316,7 @@ func (c *comparison) operands(p, q []byte) {
 		if names == nil {
 			names = c.a.Table.Split(c.x, 0).Names
 		}
-		c.add(Other, names[i], string(x), string(y))
+		c.add(Other, names[i], string(x), string(z))
 	}
 }
 
