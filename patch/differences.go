@@ -3,6 +3,7 @@ package patch
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -22,7 +23,10 @@ func (d Difference) String() string {
 		s = fmt.Sprintf("entry %d: ", d.Entry)
 	}
 	if d.Section != "" {
-		s += d.Section + ": "
+		s += d.Section + ":"
+		if !strings.HasPrefix(d.Msg, "\n") {
+			s += " "
+		}
 	}
 	return s + d.Msg
 }

@@ -1,10 +1,12 @@
 package patch
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 )
 
@@ -59,6 +61,43 @@ func (w Warning) String() string {
 		s = w.Entry + ": " + s
 	}
 	return s + " [" + w.Name + "]"
+}
+
+// Lint returns the warnings for edits of a cubin, wherever they come from; of its kernels
+// those are looked at that stand at the offsets of edits. A plan has its warnings already.
+func Lint(t *Target, edits []Edit, silent map[string]bool) []Warning {
+	by := map[uint64][]Edit{} // by the kernel's offset
+	for _, e := range edits {
+		by[e.Offset-e.PC] = append(by[e.Offset-e.PC], e)
+	}
+	var out []Warning
+	for i := range t.Cubin.Kernels() {
+		k := &t.Cubin.Kernels()[i]
+		list := by[uint64(k.Offset)]
+		if len(list) == 0 || t.Table == nil {
+			continue
+		}
+		cs := newCodeState(KernelCode(k, Options{Entry: t.Entry}), t.Table)
+		cs.buf = bytes.Clone(cs.Data)
+		for _, e := range list {
+			e.New.Store(cs.buf[e.PC:])
+		}
+		out = append(out, lint(cs, list, silent)...)
+	}
+	if w := mercury(t.Cubin, t.Entry); len(edits) > 0 && w != nil && !silent[WarnMercury] {
+		out = append(out, *w)
+	}
+	return out
+}
+
+// mercury returns the warning for a cubin that carries its code in another form too, or
+// nil.
+func mercury(c *elfx.Cubin, entry string) *Warning {
+	if !c.HasMercury() {
+		return nil
+	}
+	return &Warning{Name: WarnMercury, Entry: entry,
+		Msg: "the cubin also carries its kernels as Mercury code, which this patch does not reach; a driver may use it for another GPU of the family"}
 }
 
 // lintReach is how far the schedule lint looks around an edit, in instructions.

@@ -36,10 +36,11 @@ func (e *ListingError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Name, 
 
 func (e *ListingError) Unwrap() error { return e.Err }
 
-// IsListing reports whether data is a listing rather than a report, which is JSON.
+// IsListing reports whether data is a listing rather than a report, which is JSON, or no
+// text at all.
 func IsListing(data []byte) bool {
 	t := bytes.TrimLeft(data, " \t\r\n\ufeff")
-	return len(t) > 0 && t[0] != '{'
+	return len(t) > 0 && t[0] != '{' && bytes.IndexByte(t[:min(len(t), 1024)], 0) < 0
 }
 
 // ParseListing reads a listing as `dis` writes it, edited or not. Blank lines, labels

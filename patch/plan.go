@@ -294,9 +294,8 @@ func (p *Planner) Cubin(c *elfx.Cubin, opts Options) (*CubinPlan, error) {
 			return nil, err
 		}
 	}
-	if len(cp.Edits) > 0 && c.HasMercury() && !p.opts.Silent[WarnMercury] {
-		cp.Warnings = append(cp.Warnings, Warning{Name: WarnMercury, Entry: opts.Entry,
-			Msg: "the cubin also carries its kernels as Mercury code, which this patch does not reach; a driver may use it for another GPU of the family"})
+	if w := mercury(c, opts.Entry); len(cp.Edits) > 0 && w != nil && !p.opts.Silent[WarnMercury] {
+		cp.Warnings = append(cp.Warnings, *w)
 	}
 	return cp, nil
 }

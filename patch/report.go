@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -305,6 +307,21 @@ func ParseReport(data []byte) (*Report, error) {
 	return &r, nil
 }
 
+// jsonKind names what a field of a Go kind takes.
+func jsonKind(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Pointer:
+		return "an object"
+	}
+	return "a whole number of at most 64 bits"
+}
+
 // reportError gives a decoding error its line.
 func reportError(data []byte, off int64, err error) error {
 	var se *json.SyntaxError
@@ -314,6 +331,10 @@ func reportError(data []byte, off int64, err error) error {
 		off = se.Offset
 	case errors.As(err, &te):
 		off = te.Offset
+		err = fmt.Errorf("%s: %s where %s belongs", te.Field, te.Value, jsonKind(te.Type.Kind()))
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		off = int64(len(data))
+		err = errors.New("the report ends too early")
 	}
 	off = min(off, int64(len(data)))
 	line := 1 + bytes.Count(data[:off], []byte("\n"))

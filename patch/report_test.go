@@ -179,7 +179,12 @@ func TestRelocate(t *testing.T) {
 
 func TestParseReportErrors(t *testing.T) {
 	for _, test := range []struct{ json, want string }{
-		{`{`, "line 1"},
+		{`{`, "line 1: the report ends too early"},
+		{"{\n\"format\":\"cupatch-report-1\",\n\"files\":[", "line 3: the report ends too early"},
+		{"", "line 1: the report ends too early"},
+		{"{\"format\":\"cupatch-report-1\",\n\"files\":[{\"edits\":[{\"kernel\":\"k\",\"pc\":1180591620717411303424}]}]}", "line 2: files.edits.pc: number 1180591620717411303424 where a whole number"},
+		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":5}]}]}`, "files.edits.kernel: number where text belongs"},
+		{`{"format":"cupatch-report-1","files":{}}`, "files: object where a list belongs"},
 		{`{"format":"x","files":[]}`, `format is "x"`},
 		{`{"format":"cupatch-report-1","files":[],"fles":[]}`, `unknown field "fles"`},
 		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":"k","pc":0}]}]}`, "kernel, pc and old are needed"},

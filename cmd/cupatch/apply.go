@@ -32,6 +32,7 @@ one is not what the report says, nothing is written.
       --keep-original  with --report: keep the bytes that are overwritten in
                        FILE.original, so that revert gives back the very file
       --allow NAMES    for a listing: hidden, schedule, value, as for patch
+      --no-warn NAMES  silence warnings, as for patch
       --no-grow        fail rather than make a file larger
 
 A report of several files needs the one whose name or hash is FILE's. - is standard
@@ -78,6 +79,7 @@ type applyRun struct {
 	revert   bool
 	report   string
 	allow    patch.Allow
+	silent   map[string]bool
 	edits    []byte // report or listing
 	source   string // its name
 }
@@ -91,8 +93,9 @@ func (r *applyRun) run(args []string) error {
 	r.target.flags(fs)
 	fs.BoolVarP(&r.dryRun, "dry-run", "n", false, "")
 	fs.BoolVar(&r.relocate, "relocate", false, "")
-	var allow string
+	var allow, noWarn string
 	if !r.revert {
+		fs.StringVar(&noWarn, "no-warn", "", "")
 		r.target.keepFlag(fs)
 		fs.StringVar(&r.report, "report", "", "")
 		fs.StringVar(&allow, "allow", "", "")
@@ -103,6 +106,12 @@ func (r *applyRun) run(args []string) error {
 	}
 	if r.allow, err = patch.ParseAllow(allow); err != nil {
 		return r.usageError(fmt.Errorf("--allow: %w", err))
+	}
+	if r.silent, err = patch.ParseSilent(noWarn); err != nil {
+		return r.usageError(fmt.Errorf("--no-warn: %w", err))
+	}
+	if err := oneStream(r.env, &r.target, r.report); err != nil {
+		return err
 	}
 	r.source = files[0]
 	if r.edits, err = r.readFile(files[0]); err != nil {
@@ -299,14 +308,40 @@ func (r *applyRun) fromListing(targets []*patch.Target) ([]patch.Located, error)
 	return out, nil
 }
 
-// finish shows the edits and writes the output.
+// finish shows the edits, and writes the output and the report.
 func (r *applyRun) finish(f *elfx.File, located []patch.Located) error {
 	c := &change{input: f.Name}
 	if f.Name == "-" {
 		c.data = f.Data()
 	}
+	var outs []string
+	var err error
+	if !r.dryRun {
+		if outs, err = r.target.paths([]string{f.Name}); err != nil {
+			return err
+		}
+	}
 	var n int
 	c.edits, n = editsByEntry(located)
+	rep := patch.NewReport(toolName(), nil, &patch.Summary{Matched: n, Changed: n})
+	rf, err := r.describe(f, located, rep)
+	if err != nil {
+		return err
+	}
+	if r.dryRun {
+		r.notef("%s: %d words would change; nothing written (dry run)", f.Name, n)
+	} else if err := r.write(f, c, outs[0], &rf, n); err != nil {
+		return err
+	}
+	if r.report == "" {
+		return nil
+	}
+	rep.Files = append(rep.Files, rf)
+	return r.saveReport(r.report, rep)
+}
+
+// describe prints the diff and the warnings, and returns what a report says of the file.
+func (r *applyRun) describe(f *elfx.File, located []patch.Located, rep *patch.Report) (patch.ReportFile, error) {
 	rf := patch.ReportFile{File: f.Name, Input: patch.HashOf(f.Data()), Edits: []patch.ReportEdit{}}
 	for _, l := range located {
 		for _, x := range l.Edits {
@@ -314,39 +349,43 @@ func (r *applyRun) finish(f *elfx.File, located []patch.Located) error {
 		}
 		after := append([]byte(nil), l.Target.Cubin.Data()...)
 		if err := patch.Apply(after, l.Edits); err != nil {
-			return err
+			return rf, err
 		}
 		rf.Kernels = append(rf.Kernels, patch.ReportKernels(l.Target, l.Edits, after)...)
-		if (r.dryRun || !r.quiet && r.target.out != "-") && l.Target.Table != nil {
+		if l.Target.Table == nil {
+			continue
+		}
+		if showsDiff(r.env, &r.target, r.dryRun, r.report) {
 			ep := &entryPlan{label: l.Target.Entry, edits: l.Edits}
 			r.printDiff(diffOf(f.Name, ep, l.Target.Cubin, l.Target.Table, patch.Options{}, 3))
 		}
+		if r.revert {
+			continue // back to what was there
+		}
+		warnings := patch.Lint(l.Target, l.Edits, r.silent)
+		rep.AddWarnings(f.Name, warnings)
+		for _, w := range warnings {
+			r.warnf("%s: %s", f.Name, w)
+		}
 	}
-	if r.dryRun {
-		r.notef("%s: %d words would change; nothing written (dry run)", f.Name, n)
-		return nil
-	}
-	outs, err := r.target.paths([]string{f.Name})
-	if err != nil {
-		return err
-	}
+	return rf, nil
+}
+
+// write writes the output.
+func (r *applyRun) write(f *elfx.File, c *change, out string, rf *patch.ReportFile, n int) error {
+	var err error
 	if r.revert {
 		if c.undo, err = r.originalOf(r.source, f); err != nil {
 			return err
 		}
 	}
-	write := func() error { rf.Output, err = r.target.write(r.env, c, outs[0]); return err }
+	write := func() error { rf.Output, err = r.target.write(r.env, c, out); return err }
 	if err := r.target.keeping(r.env, r.report, write); err != nil {
 		return err
 	}
-	r.notef("%s: written to %s; read back: %d words differ, nothing else", f.Name, outs[0], n)
+	r.notef("%s: written to %s; read back: %d words differ, nothing else", f.Name, out, n)
 	if c.undo != nil {
-		r.notef("%s: byte for byte the file that was patched", outs[0])
+		r.notef("%s: byte for byte the file that was patched", out)
 	}
-	if r.report == "" {
-		return nil
-	}
-	rep := patch.NewReport(toolName(), nil, &patch.Summary{Matched: n, Changed: n})
-	rep.Files = append(rep.Files, rf)
-	return r.saveReport(r.report, rep)
+	return nil
 }

@@ -186,6 +186,9 @@ func runPatch(e *env, args []string) error {
 	if err := r.target.check(e, r.dryRun); err != nil {
 		return err
 	}
+	if err := oneStream(e, &r.target, r.report); err != nil {
+		return err
+	}
 	if err := r.load(e); err != nil {
 		return err
 	}

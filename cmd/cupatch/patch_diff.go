@@ -8,8 +8,19 @@ import (
 	"github.com/cupatch/cupatch/patch"
 )
 
-// showsDiff reports whether the diff of the listing goes to standard output.
-func (r *patchRun) showsDiff() bool { return r.dryRun || !r.quiet && r.target.out != "-" }
+// showsDiff reports whether the diff of the listing goes to standard output, which
+// takes one answer.
+func showsDiff(e *env, to *destination, dryRun bool, report string) bool {
+	return report != "-" && (dryRun || !e.quiet && to.out != "-")
+}
+
+// oneStream refuses that output and report both go to standard output.
+func oneStream(e *env, to *destination, report string) error {
+	if report == "-" && to.out == "-" {
+		return e.usagef("the output and the report cannot both go to standard output")
+	}
+	return nil
+}
 
 // diffOf returns the unified diff of a cubin's edits.
 func diffOf(file string, ep *entryPlan, c *elfx.Cubin, t *isa.Table, opts patch.Options, context int) []byte {

@@ -245,7 +245,7 @@ func (r *patchRun) describe(f *elfx.File, ep *entryPlan, c *elfx.Cubin, opts pat
 	}
 	t := &patch.Target{Entry: ep.label, Cubin: c}
 	ep.kernels = patch.ReportKernels(t, ep.edits, after)
-	if r.showsDiff() {
+	if showsDiff(r.env, &r.target, r.dryRun, r.report) {
 		table, err := tableOf(c)
 		if err != nil {
 			ep.err = err

@@ -62,7 +62,9 @@ type sweepVariant struct {
 	Matched int               `json:"matched"`
 	Changed int               `json:"changed"`
 	SameAs  string            `json:"same_as,omitempty"` // name of an equal variant
-	Error   string            `json:"error,omitempty"`
+	// Warnings counts what patch would warn of, by the name of the warning.
+	Warnings map[string]int `json:"warnings,omitempty"`
+	Error    string         `json:"error,omitempty"`
 
 	content []byte
 }
@@ -136,13 +138,13 @@ func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[strin
 		return err
 	}
 	status := 0
-	byHash := map[patch.ReportHash]string{}
+	names := &variantNames{byHash: map[patch.ReportHash]string{}, taken: map[string]bool{}}
 	// Each batch is planned in parallel and written in order, so that the first of
 	// several equal variants is the one that stays.
 	for batch := range slices.Chunk(m.Variants, max(r.jobs, 1)) {
-		inParallel(len(batch), r.jobs, func(i int) { r.variant(f, entries, batch[i]) })
+		inParallel(len(batch), r.jobs, func(i int) { r.variant(f, entries, batch[i], batch[i] == m.Variants[0]) })
 		for _, v := range batch {
-			if err := r.store(f, v, byHash); err != nil {
+			if err := r.store(f, v, names); err != nil {
 				return err
 			}
 			if v.Error != "" {
@@ -160,7 +162,7 @@ func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[strin
 	if err != nil {
 		return err
 	}
-	r.notef("%d combinations, %d files in %s", len(m.Variants), len(byHash), r.dir)
+	r.notef("%s", m.summary(r.dir, len(names.byHash)))
 	if r.gpu.wanted {
 		s, err := r.gpu.all(f, entries, r.dir, m.Variants)
 		if err != nil {
@@ -171,8 +173,37 @@ func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[strin
 	return silent(status)
 }
 
-// variant makes the content of one combination.
-func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant) {
+// summary says in one line what was written.
+func (m *sweepManifest) summary(dir string, files int) string {
+	same, failed := 0, 0
+	warned := map[string]int{}
+	for _, v := range m.Variants {
+		if v.SameAs != "" {
+			same++
+		}
+		if v.Error != "" {
+			failed++
+		}
+		for name, n := range v.Warnings {
+			warned[name] = max(warned[name], n)
+		}
+	}
+	s := fmt.Sprintf("%s, %s in %s", plural(len(m.Variants), "combination", "combinations"), plural(files, "file", "files"), dir)
+	if same > 0 {
+		s += fmt.Sprintf("; %d give the same bytes as another", same)
+	}
+	if failed > 0 {
+		s += fmt.Sprintf("; %d failed", failed)
+	}
+	if len(warned) > 0 {
+		s += "; warnings, counted in the manifest: " + strings.Join(slices.Sorted(maps.Keys(warned)), ", ")
+	}
+	return s
+}
+
+// variant makes the content of one combination. What is said of the file itself is said
+// once.
+func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant, first bool) {
 	rules, err := r.recipe.Rules(v.Params)
 	if err != nil {
 		v.Error = err.Error()
@@ -180,7 +211,9 @@ func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant)
 	}
 	allow := maps.Clone(r.opts.allow)
 	maps.Copy(allow, r.recipe.Allow())
-	p := &patchRun{env: r.env, narrowing: r.narrowing, planners: map[string]*planning{}, allow: allow,
+	e := *r.env
+	e.quiet = e.quiet || !first
+	p := &patchRun{env: &e, narrowing: r.narrowing, planners: map[string]*planning{}, allow: allow,
 		skipRefused: r.opts.skipRefused, ignoreGuard: r.ignoreGuard}
 	p.rules, p.recipe = rules, r.recipe
 	p.target.out = "-" // no diff
@@ -191,6 +224,7 @@ func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant)
 	if err := p.plan(f, selected); err == nil {
 		err = p.checkPlan()
 		v.Matched, v.Changed = p.sum.Matched, p.sum.Changed
+		v.count(p.files)
 		if err == nil {
 			v.content, err = rewritten(f, p.files[0].change().edits)
 		}
@@ -199,6 +233,20 @@ func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant)
 		}
 	} else {
 		v.Error = err.Error()
+	}
+}
+
+// count counts the warnings of a plan.
+func (v *sweepVariant) count(files []*filePlan) {
+	for _, f := range files {
+		for _, e := range f.entries {
+			for _, w := range e.warnings {
+				if v.Warnings == nil {
+					v.Warnings = map[string]int{}
+				}
+				v.Warnings[w.Name]++
+			}
+		}
 	}
 }
 
@@ -217,15 +265,39 @@ func rewritten(f *elfx.File, edits map[int][]patch.Edit) ([]byte, error) {
 	return b, checkOutput(f, g, edits)
 }
 
+// variantNames has the names of the variants that were written.
+type variantNames struct {
+	byHash map[patch.ReportHash]string
+	taken  map[string]bool
+}
+
+// maxVariantName bounds the name of a variant in bytes: file systems take 255.
+const maxVariantName = 200
+
+// choose makes a name of a stem and an extension that no other variant has: values that
+// differ in letters that file names cannot have would get the same one, and long ones
+// none at all.
+func (n *variantNames) choose(stem, ext string) string {
+	name := stem
+	if len(name) > maxVariantName {
+		name = name[:maxVariantName]
+	}
+	for i := 2; n.taken[name]; i++ {
+		name = fmt.Sprintf("%s~%d", stem[:min(len(stem), maxVariantName)], i)
+	}
+	n.taken[name] = true
+	return name + ext
+}
+
 // store writes a variant, unless an equal one is there.
-func (r *sweepRun) store(f *elfx.File, v *sweepVariant, byHash map[patch.ReportHash]string) error {
+func (r *sweepRun) store(f *elfx.File, v *sweepVariant, names *variantNames) error {
 	if v.Error != "" {
 		return nil
 	}
 	v.Hash = patch.HashOf(v.content)
 	content := v.content
 	v.content = nil
-	if name, ok := byHash[*v.Hash]; ok {
+	if name, ok := names.byHash[*v.Hash]; ok {
 		v.File, v.SameAs = name, name
 		return nil
 	}
@@ -234,8 +306,8 @@ func (r *sweepRun) store(f *elfx.File, v *sweepVariant, byHash map[patch.ReportH
 		base = "stdin.cubin"
 	}
 	ext := filepath.Ext(base)
-	v.File = strings.TrimSuffix(base, ext) + "." + comboName(v.Params) + ext
-	byHash[*v.Hash] = v.File
+	v.File = names.choose(strings.TrimSuffix(base, ext)+"."+comboName(v.Params), ext)
+	names.byHash[*v.Hash] = v.File
 	opt := patch.WriteOption{}
 	if st, err := os.Stat(f.Name); err == nil {
 		opt.Mode = st.Mode()
