@@ -118,3 +118,31 @@ func checkStarted(t *testing.T, run []string, path string) {
 		t.Errorf("the program found no fatbin: %s", out)
 	}
 }
+
+// TestArchive patches an archive of objects before they are linked, device code and all.
+func TestArchive(t *testing.T) {
+	long(t)
+	tc := oracletest.NewToolchain(t)
+	for _, rdc := range []string{"-rdc=false", "-rdc=true"} {
+		t.Run(rdc, func(t *testing.T) {
+			dir := t.TempDir()
+			name := func(s string) string { return filepath.Join(dir, s) }
+			options := []string{rdc}
+			if rdc == "-rdc=true" {
+				options = append(options, "-DRDC")
+			}
+			packed := append(slices.Clone(options), "-Xfatbin", "-compress-all", "--compress-mode=speed")
+			for _, unit := range []string{"kernels", "more"} {
+				tc.Build(t, name(unit+".o"), append(packed, "-c", hostSources+unit+".cu")...)
+			}
+			start(t, "ar", "rcs", name("lib.a"), name("kernels.o"), name("more.o"))
+			cupatch(t, "patch", "-q", "-i", "-e", "LDG => .EF .LTC256B", "--no-warn", "all", name("lib.a"))
+			tc.Build(t, name("program"), append(options, hostSources+"main.cpp", name("lib.a"), "-Xlinker", "--wrap=__cudaRegisterFatBinary")...)
+			checkStarted(t, []string{name("program")}, name("program"))
+			loads := cupatch(t, "dis", "-q", "-m", "LDG", name("program"))
+			if n, all := strings.Count(loads, ".EF.LTC256B"), strings.Count(loads, " LDG."); n == 0 || n != all {
+				t.Errorf("%d of %d loads are patched in the linked program", n, all)
+			}
+		})
+	}
+}
