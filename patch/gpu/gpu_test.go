@@ -250,8 +250,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s %s: %v, want %q", c.p.Kernel.Name, c.args, err, c.want)
 		}
 	}
-	_, err := s.Run(&Launch{Grid: Dim{1, 1, 1}, Block: Dim{1, 1, 1}, Shared: 232440, Args: arguments(t, "null null")}, program(t, proof, "reduce", nil))
-	if want := "233464 bytes of shared memory, a block of device 0 (Fake GPU) may have 232448"; err == nil || !strings.Contains(err.Error(), want) {
+	_, err := s.Run(&Launch{Grid: Dim{1, 1, 1}, Block: Dim{1, 1, 1}, Shared: 232449, Args: arguments(t, "null null")}, program(t, proof, "reduce", nil))
+	if want := "232449 bytes of dynamic shared memory; a block of device 0 (Fake GPU) may have 232448"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("shared memory: %v, want %q", err, want)
 	}
 }

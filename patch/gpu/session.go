@@ -91,8 +91,8 @@ func (s *Session) Run(l *Launch, programs ...*Program) (*Result, error) {
 		if !s.Device.Runs(p.Cubin.SM, p.Cubin.Suffix) {
 			return nil, fmt.Errorf("%s: the kernel is for %s, device %d (%s) is sm_%d", p.Name, p.Cubin.Arch, s.Device.Number, s.Device.Name, s.Device.SM)
 		}
-		if shared := int64(l.Shared) + int64(p.Kernel.Shared); shared > int64(s.Device.Shared) {
-			return nil, fmt.Errorf("%s: %d bytes of shared memory, a block of device %d (%s) may have %d", p.Name, shared, s.Device.Number, s.Device.Name, s.Device.Shared)
+		if int64(l.Shared) > int64(s.Device.Shared) {
+			return nil, fmt.Errorf("%s: %d bytes of dynamic shared memory; a block of device %d (%s) may have %d of all kinds", p.Name, l.Shared, s.Device.Number, s.Device.Name, s.Device.Shared)
 		}
 		_, size := l.layout(p.Kernel)
 		if room -= size + 64; room < 0 || len(p.Kernel.Name) > maxName {
