@@ -131,3 +131,17 @@ func checkAnswers(t *testing.T, o *Oracle) {
 		}
 	}
 }
+
+// A word that is of two classes ends nvdisasm, which does not say where it stands; the
+// others get their answers all the same.
+func TestAskFatal(t *testing.T) {
+	o := openOracle(t, isa.Arch{SM: 75})
+	both := isa.Word{Lo: 0x43cfe7ca00d97321, Hi: 0x000202ddd1007212} // ald_PHYS_ and ald__PATCH_RaNonRZOffset_P_RbRZ
+	bad := isa.Word{Lo: 0x7fff, Hi: nop.Hi}
+	as := o.Ask([]isa.Word{nop, bad, both, nop, both, bad, nop})
+	for i, ok := range []bool{true, false, false, true, false, false, true} {
+		if as[i].OK != ok || ok && as[i].Text != "NOP" {
+			t.Errorf("word %d: %+v", i, as[i])
+		}
+	}
+}
