@@ -48,23 +48,27 @@ func (o *Output) zeros(n int64) {
 // addChanged appends data, which replaces src[off:end]: blocks that are the same are
 // kept, the others copied, so that data itself need not stay.
 func (o *Output) addChanged(src []byte, off, end int64, data []byte) {
-	const block = 1 << 12
-	start := off
-	for len(data) > 0 {
-		n := int64(min(block, len(data)))
-		if off+n > end || !bytes.Equal(src[off:off+n], data[:n]) {
-			if start < end {
-				o.keep(src, start, min(off, end))
-			}
-			o.add(bytes.Clone(data[:n]))
-			start = off + n
+	const block = 64
+	common := min(end-off, int64(len(data)))
+	same := func(at int64) bool {
+		to := min(at+block, common)
+		return bytes.Equal(src[off+at:off+to], data[at:to])
+	}
+	for at := int64(0); at < common; {
+		start := at
+		for at < common && same(at) {
+			at = min(at+block, common)
 		}
-		off += n
-		data = data[n:]
+		if at > start {
+			o.keep(src, off+start, off+at)
+		}
+		start = at
+		for at < common && !same(at) {
+			at = min(at+block, common)
+		}
+		o.add(bytes.Clone(data[start:at]))
 	}
-	if start < off {
-		o.keep(src, start, off)
-	}
+	o.add(bytes.Clone(data[common:]))
 }
 
 // append adds the whole of p.

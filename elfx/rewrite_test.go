@@ -255,6 +255,7 @@ func TestAddChanged(t *testing.T) {
 		pieces  int
 	}{
 		{10 << 10, nil, 1}, {10 << 10, []int{5000}, 3}, {10 << 10, []int{0, 10<<10 - 1}, 3}, {4 << 10, nil, 1},
+		{10 << 10, []int{5000, 5050, 5100}, 3}, {10 << 10, []int{5000, 6000}, 5},
 		{10<<10 + 1, nil, 2}, {15 << 10, []int{4096}, 4}, {1, nil, 1}, {0, nil, 0},
 	} {
 		data := append(bytes.Clone(old), make([]byte, 5<<10)...)[:tt.size]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -107,7 +108,13 @@ func (d *destination) store(e *env, f *elfx.File, content *elfx.Output, out stri
 		return nil
 	}
 	h := sha256.New()
-	write := func(w io.Writer) error { _, err := content.WriteTo(io.MultiWriter(w, h)); return err }
+	write := func(w io.Writer) error {
+		b := bufio.NewWriterSize(io.MultiWriter(w, h), 1<<16) // an edit is a few bytes
+		if _, err := content.WriteTo(b); err != nil {
+			return err
+		}
+		return b.Flush()
+	}
 	var err error
 	switch st, serr := os.Stat(out); {
 	case out == "-":
