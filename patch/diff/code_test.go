@@ -189,6 +189,38 @@ func TestHidden(t *testing.T) {
 	}
 }
 
+// TestWidths renames registers with and without those that operands mean beyond the one
+// they name.
+func TestWidths(t *testing.T) {
+	table, err := isa.Load(isa.Arch{SM: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ src, named, other string }{
+		{"LDG.E.64 R10, desc[UR4][R2.64]\nFFMA R0, R11, R11, R11", "R10=R20", "R11=R21"},
+		{"LDG.E.128 R8, desc[UR4][R2.64]\nFFMA R0, R11, R11, R11", "R8=R20", "R11=R23"},
+		{"STG.E.64 desc[UR4][R2.64], R10\nFFMA R0, R11, R11, R11", "R10=R20", "R11=R21"},
+		{"ULDC.64 UR10, c[0x0][0x210]\nUIADD3 UR4, UR11, 0x1, URZ", "UR10=UR20", "UR11=UR21"},
+		{"IMAD.WIDE R10, R2, 0x4, R12\nFFMA R0, R11, R11, R11", "R10=R20", "R11=R21"},
+		{"IMAD.WIDE R10, R2, 0x4, R12\nFFMA R0, R13, R13, R13", "R12=R20", "R13=R21"},
+		{"LDSM.16.M88.4 R8, [R2]\nFFMA R0, R11, R11, R11", "R8=R20", "R11=R23"},
+		{"DADD R10, R2, R4\nFFMA R0, R11, R11, R11", "R10=R20", "R11=R21"},
+	} {
+		rename := func(src, what string) string {
+			old, now, _ := strings.Cut(what, "=")
+			return strings.ReplaceAll(src, old, now)
+		}
+		alone := rename(test.src, test.named)
+		a, b, c := source(t, table, test.src), source(t, table, alone), source(t, table, rename(alone, test.other))
+		if d := both(t, a, b); d.Class != CodeDiffers || a.Hash(HashNoRegs) == b.Hash(HashNoRegs) {
+			t.Errorf("%q, %s alone: class %s", test.src, test.named, d.Class)
+		}
+		if d := both(t, a, c); d.Class != RegistersOnly || a.Hash(HashNoRegs) != c.Hash(HashNoRegs) {
+			t.Errorf("%q, %s and %s: class %s", test.src, test.named, test.other, d.Class)
+		}
+	}
+}
+
 // TestPairsStayTogether renames R8 of R8.64 without R9, which the instruction means too.
 func TestPairsStayTogether(t *testing.T) {
 	table := mini(t)
@@ -374,6 +406,43 @@ func TestRandomRegisters(t *testing.T) {
 			t.Errorf("%s: the hash noregs must be the same and nocontrol another", k.Name)
 		}
 	})
+}
+
+// TestHashAndRenaming changes registers at random and checks that the hash without
+// registers is the same exactly where the class says that registers were renamed.
+func TestHashAndRenaming(t *testing.T) {
+	renamed := 0
+	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
+		table := TableFor(c)
+		a := NewCode(c, k, table)
+		if a.Unknown > 0 || a.Len() == 0 {
+			return
+		}
+		changed := slices.Clone(data)
+		// One register becomes another one, everywhere or at some places.
+		old, now, part := uint64(r.Intn(12)), uint64(r.Intn(24)), r.Intn(2)
+		for i := range a.Len() {
+			w := a.Word(i)
+			x := w
+			for _, s := range infoOf(a.decode(w).Variant).registers(nil, w) {
+				if n, special := s.number(w); !special && s.file == fileR && n == old && (part == 0 || r.Intn(8) > 0) {
+					x, _ = s.slot.Field.Set(x, (now-uint64(s.slot.Add))>>s.slot.Shift^s.slot.Xor)
+				}
+			}
+			x.Store(changed[int(k.Offset)+int(a.PC(i)):])
+		}
+		b := recode(t, changed, k, table)
+		d := both(t, a, b)
+		if d.Class == RegistersOnly {
+			renamed++
+		}
+		if same := a.Hash(HashNoRegs) == b.Hash(HashNoRegs); same != (d.Class <= SameCode || d.Class == RegistersOnly && d.Kinds&Hidden == 0) {
+			t.Errorf("%s: R%d for R%d: class %s (%s), hash noregs the same: %t", k.Name, now, old, d.Class, d.Kinds, same)
+		}
+	})
+	if renamed == 0 {
+		t.Error("no renaming was consistent")
+	}
 }
 
 // recode returns the code of kernel k in changed data.

@@ -76,6 +76,9 @@ func (c *Code) Hash(level HashLevel) Hash {
 		}
 		buf = binary.LittleEndian.AppendUint64(buf, w.Lo)
 		buf = binary.LittleEndian.AppendUint64(buf, w.Hi)
+		if r != nil {
+			buf = append(buf, r.more...)
+		}
 		if refers {
 			buf = binary.LittleEndian.AppendUint32(buf, uint32(c.target[i]))
 			buf = append(append(buf, c.syms[c.sym[i]]...), 0)
@@ -96,35 +99,48 @@ func (c *Code) Hash(level HashLevel) Hash {
 // so that code that differs in the names of registers alone becomes the same.
 type renamer struct {
 	slots  []regSlot
+	counts []int
 	number [numFiles]map[uint64]uint64
+	more   []byte // numbers of the registers that the last word means without naming them
 }
 
 // rename returns w with its registers replaced by their numbers. A number that does not
 // fit the field, which cannot be for a file of its size, leaves the register alone.
 func (r *renamer) rename(c *Code, w isa.Word) isa.Word {
+	r.more = r.more[:0]
 	in := c.understand(w)
 	if in.Status != isa.StatusKnown {
 		return w
 	}
 	out := w
 	r.slots = infoOf(in.Variant).registers(r.slots[:0], in.Word)
-	for _, s := range r.slots {
+	r.counts = widthOf(c.Table, in).counts(r.counts[:0], r.slots)
+	for i, s := range r.slots {
 		n, special := s.number(in.Word)
 		if special {
 			continue
 		}
-		if r.number[s.file] == nil {
-			r.number[s.file] = map[uint64]uint64{}
-		}
-		m := r.number[s.file]
-		if _, ok := m[n]; !ok {
-			m[n] = uint64(len(m))
-		}
-		if x, err := s.slot.Field.Set(out, m[n]); err == nil {
+		if x, err := s.slot.Field.Set(out, r.numberOf(s.file, n)); err == nil {
 			out = x
+		}
+		for more := 1; more < r.counts[i]; more++ {
+			r.more = binary.LittleEndian.AppendUint16(r.more, uint16(r.numberOf(s.file, n+uint64(more))))
 		}
 	}
 	return out
+}
+
+// numberOf returns the number of a register.
+func (r *renamer) numberOf(f regFile, n uint64) uint64 {
+	m := r.number[f]
+	if m == nil {
+		m = map[uint64]uint64{}
+		r.number[f] = m
+	}
+	if _, ok := m[n]; !ok {
+		m[n] = uint64(len(m))
+	}
+	return m[n]
 }
 
 // FileHash combines the hashes of kernels into one that does not depend on their order

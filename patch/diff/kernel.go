@@ -158,6 +158,7 @@ type renaming struct {
 	table        *isa.Table
 	forth, back  [numFiles]map[uint64]uint64
 	mine, theirs []regSlot
+	counts       [2][]int
 }
 
 // add takes in the registers of a pair of instructions; false says that they do not fit
@@ -169,7 +170,8 @@ func (r *renaming) add(x, y isa.Inst) bool {
 	if len(mine) != len(theirs) {
 		return false
 	}
-	wide := r.width(x)
+	r.counts[0] = widthOf(r.table, x).counts(r.counts[0][:0], mine)
+	r.counts[1] = widthOf(r.table, y).counts(r.counts[1][:0], theirs)
 	for i, s := range mine {
 		n, none1 := s.number(x.Word)
 		m, none2 := theirs[i].number(y.Word)
@@ -179,13 +181,8 @@ func (r *renaming) add(x, y isa.Inst) bool {
 		if none1 {
 			continue
 		}
-		count := uint64(1)
-		if s.pair {
-			count = 2
-		} else if s.file == fileR && (wide.all || i == 1) {
-			count = wide.n
-		}
-		for more := range count {
+		// Where a modifier makes them differ, what both stand for.
+		for more := range uint64(min(r.counts[0][i], r.counts[1][i])) {
 			if !r.pair(s.file, n+more, m+more) {
 				return false
 			}
@@ -206,29 +203,6 @@ func (r *renaming) pair(f regFile, n, m uint64) bool {
 	}
 	r.forth[f][n], r.back[f][m] = m, n
 	return true
-}
-
-// A width says for how many registers operands of the file R stand.
-type width struct {
-	n   uint64
-	all bool // all of them, else the first behind the guard
-}
-
-// width returns the width of the operands of an instruction, where its name or its size
-// says so: doubles, and the destination of loads. The data of a store come last and are
-// left to what else names them.
-func (r *renaming) width(in isa.Inst) width {
-	name := infoOf(in.Variant).mnemonic
-	switch name {
-	case "DADD", "DMUL", "DFMA", "DSETP", "DMNMX":
-		return width{2, true}
-	}
-	if strings.HasPrefix(name, "LD") {
-		if n := r.table.Width(in); n > 32 {
-			return width{uint64(n / 32), false}
-		}
-	}
-	return width{1, false}
 }
 
 // count fills in the counts from the list of differences.

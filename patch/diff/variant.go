@@ -16,6 +16,7 @@ type variantInfo struct {
 	mnemonic string
 	hasRel   bool // some alternative prints a target
 	uncond   bool // control does not pass it when its guard is PT
+	wide     wideKind
 	// pieces are those that print registers, in order.
 	pieces []regPiece
 }
@@ -89,6 +90,7 @@ func newInfo(v *isa.Variant) *variantInfo {
 	}
 	x := &variantInfo{v: v, mnemonic: v.Mnemonic()}
 	x.uncond = slices.Contains(neverPasses, x.mnemonic)
+	x.wide = wideKindOf(x.mnemonic)
 	for i := range v.Template {
 		for _, a := range v.Template[i].Alts {
 			for _, e := range a {
