@@ -53,6 +53,9 @@ type GuardError struct {
 
 func (e *GuardError) Error() string { return e.Pos + ": guard: " + e.Msg }
 
+// HasGuard reports whether the recipe is for some builds only.
+func (rc *Recipe) HasGuard() bool { return len(rc.Toolkit) > 0 || len(rc.file.Guard.Kernels) > 0 }
+
 // CheckGuard compares cubins with what the recipe was made for: the toolkit of each,
 // and the code hashes of the kernels that [guard.kernels] names. All that differs is
 // in the *GuardError. Hashes other than SHA-256 of the bytes are made by hash, which may

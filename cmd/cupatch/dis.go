@@ -155,10 +155,7 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if f.Name != r.only && bare && !r.json {
 		r.title = "// file " + f.Name + "\n"
 	}
-	for _, e := range f.Entries() {
-		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
-			continue
-		}
+	for _, e := range r.cubins(f, selected) {
 		if err := r.entry(f, e, bare); err != nil {
 			if _, ok := err.(*patch.RuleError); ok {
 				return &exitError{code: 2, err: err}

@@ -45,6 +45,18 @@ type entryPlan struct {
 	err      error
 }
 
+// cubins returns the entries of a file that hold the cubins that the options leave;
+// selected are those that the file's name chooses, nil for all.
+func (n *narrowing) cubins(f *elfx.File, selected map[*elfx.Entry]bool) []*elfx.Entry {
+	var out []*elfx.Entry
+	for _, e := range f.Entries() {
+		if (selected == nil || selected[e]) && n.archWanted(e) && e.Kind == elfx.KindELF {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // plan plans one file.
 func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if err := f.Damage(); err != nil {
@@ -60,35 +72,12 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if f.Name == "-" {
 		fp.data = f.Data()
 	}
-	var todo []*elfx.Entry
-	var cubins []*elfx.Cubin
-	for _, e := range f.Entries() {
-		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
-			continue
-		}
-		todo = append(todo, e)
-		if r.recipe != nil && !r.ignoreGuard {
-			c, err := e.Cubin()
-			if err != nil {
-				return err
-			}
-			if r.recipe.Wants(c) {
-				cubins = append(cubins, c)
-			}
-		}
-	}
+	todo := r.cubins(f, selected)
 	if len(todo) == 0 {
 		return nil
 	}
-	if r.recipe != nil && !r.ignoreGuard {
-		err := r.recipe.CheckGuard(cubins, guardHash)
-		var guard *patch.GuardError
-		if errors.As(err, &guard) {
-			return &exitError{code: 1, err: fmt.Errorf("%s: %w", f.Name, err), hint: "--ignore-guard applies the recipe all the same"}
-		}
-		if err != nil {
-			return stop(err)
-		}
+	if err := r.checkGuard(f, todo); err != nil {
+		return err
 	}
 	fp.entries = make([]*entryPlan, len(todo))
 	inParallel(len(todo), r.jobs, func(i int) { fp.entries[i] = r.planEntry(f, fp, todo[i]) })
@@ -111,6 +100,32 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	r.sum.Add(&fp.sum)
 	r.files = append(r.files, fp)
+	return nil
+}
+
+// checkGuard sees that the recipe, if it has a guard, was made for these cubins.
+func (r *patchRun) checkGuard(f *elfx.File, entries []*elfx.Entry) error {
+	if r.recipe == nil || r.ignoreGuard || !r.recipe.HasGuard() {
+		return nil
+	}
+	var cubins []*elfx.Cubin
+	for _, e := range entries {
+		c, err := e.Cubin()
+		if err != nil {
+			return err
+		}
+		if r.recipe.Wants(c) {
+			cubins = append(cubins, c)
+		}
+	}
+	err := r.recipe.CheckGuard(cubins, guardHash)
+	var guard *patch.GuardError
+	if errors.As(err, &guard) {
+		return &exitError{code: 1, err: fmt.Errorf("%s: %w", f.Name, err), hint: "--ignore-guard applies the recipe all the same"}
+	}
+	if err != nil {
+		return stop(err)
+	}
 	return nil
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/gpu"
 	"github.com/cupatch/cupatch/scripts/nv/fakecuda"
 )
@@ -19,31 +17,12 @@ const proofCubin = "../../testdata/cubin/new/sm_90/proof.cubin"
 var saxpy = []string{"-k", "saxpy", "--grid", "4", "--block", "256", "--arg", "u32:1000", "--arg", "f32:3",
 	"--arg", "buf:f32:1000:iota", "--arg", "buf:f32:1000:const(0.5)"}
 
-// withEvict writes proof.cubin with another cache hint on every load of saxpy.
-func withEvict(t *testing.T, hint uint64) string {
+// withEvict patches proof.cubin: another cache hint on every load of saxpy.
+func withEvict(t *testing.T, hint string) string {
 	t.Helper()
-	data, err := os.ReadFile(proofCubin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := elfx.ParseCubin(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range c.Kernels() {
-		k := &c.Kernels()[i]
-		if k.Name != "saxpy" {
-			continue
-		}
-		for b := k.Data(); len(b) > 0; b = b[isa.WordSize:] {
-			if w := isa.LoadWord(b); w.Lo&0xfff == 0x981 { // LDG
-				isa.Bits(84, 86).MustSet(w, hint).Store(b)
-			}
-		}
-	}
 	path := filepath.Join(t.TempDir(), "patched.cubin")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
+	if _, talk, status := cupatch(t, nil, "patch", "-q", "-k", "saxpy", "-e", "LDG => evict="+hint, "-o", path, proofCubin); status != 0 {
+		t.Fatalf("status %d, %s", status, talk)
 	}
 	return path
 }
@@ -95,17 +74,17 @@ func TestRunCompare(t *testing.T) {
 	t.Setenv(gpu.LibraryVariable, fakecuda.Build(t))
 	for _, c := range []struct {
 		name   string
-		hint   uint64
+		hint   string
 		more   []string
 		status int
 		out    []string
 		talk   string
 	}{
-		{"evict first", 0, nil, 0, []string{"GPU 0: Fake GPU, sm_90, 2 multiprocessors, driver for CUDA 13.1\nA ", "B against A: results bit-identical, 2 times\n",
+		{"evict first", "EF", nil, 0, []string{"GPU 0: Fake GPU, sm_90, 2 multiprocessors, driver for CUDA 13.1\nA ", "B against A: results bit-identical, 2 times\n",
 			"  8.00 us: median of 20 launches", "B against A: takes 0.8000 of the time (quartiles 0.8000 to 0.8000)\n"}, ""},
-		{"evict unchanged", 4, nil, 1, []string{"A ", "argument 4: 1000 f32, sha256 "}, "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)\n"},
-		{"no allocate", 5, []string{"--timeout", "500ms"}, 1, []string{"A "}, "patched.cubin: still running after 500ms\n"},
-		{"last use", 3, nil, 1, []string{"A "}, "patched.cubin: the driver crashed: signal: aborted\n"},
+		{"evict unchanged", "EU", nil, 1, []string{"A ", "argument 4: 1000 f32, sha256 "}, "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)\n"},
+		{"no allocate", "NA", []string{"--timeout", "500ms"}, 1, []string{"A "}, "patched.cubin: still running after 500ms\n"},
+		{"last use", "LU", nil, 1, []string{"A "}, "patched.cubin: the driver crashed: signal: aborted\n"},
 	} {
 		args := append([]string{"run", proofCubin, "--compare", withEvict(t, c.hint)}, append(saxpy, c.more...)...)
 		out, talk, status := cupatch(t, nil, args...)

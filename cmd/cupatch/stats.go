@@ -84,10 +84,7 @@ func runStats(e *env, args []string) error {
 }
 
 func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
-	for _, e := range f.Entries() {
-		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
-			continue
-		}
+	for _, e := range r.cubins(f, selected) {
 		if err := r.entry(f, e); err != nil {
 			r.report(err)
 			r.status = worse(r.status, 2)
