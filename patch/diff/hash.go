@@ -152,5 +152,8 @@ func FileHash(level HashLevel, lines []string) Hash {
 	return sha256.Sum256([]byte(fmt.Sprintf("cupatch file %s %d\n%s\n", level, HashVersion, strings.Join(lines, "\n"))))
 }
 
-// HashLine returns the line that a kernel has in the hash of a file.
-func HashLine(arch, name string, h Hash) string { return arch + " " + name + " " + h.String() }
+// HashLine returns the line that a kernel has in the hash of a file. What the compiler
+// puts into a name anew in each build is no part of it.
+func HashLine(arch, name string, h Hash) string {
+	return arch + " " + stableName(name) + " " + h.String()
+}

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -148,7 +150,70 @@ func TestRelocated(t *testing.T) {
 	}
 }
 
+// TestHashesStay compares the hashes of the test data with those that are on record: they
+// change with the version of the scheme only. The record is written anew, with a new
+// HashVersion, by
+//
+//	CUPATCH_UPDATE=1 go test -run TestHashesStay ./patch/diff
+func TestHashesStay(t *testing.T) {
+	paths, err := filepath.Glob("../../testdata/cubin/*/*/*.cubin")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no test data", err)
+	}
+	var got strings.Builder
+	fmt.Fprintf(&got, "# version %d: cubin, then the hashes of the file at the levels code, nocontrol, noregs\n", HashVersion)
+	for _, path := range paths {
+		c, err := elfx.ParseCubin(readCubin(t, path))
+		if err != nil {
+			t.Fatal(path, err)
+		}
+		fmt.Fprint(&got, strings.TrimPrefix(filepath.ToSlash(path), "../../testdata/cubin/"))
+		for level := HashCode; level < numHashLevels; level++ {
+			var lines []string
+			for i := range c.Kernels() {
+				code := NewCode(c, &c.Kernels()[i], TableFor(c))
+				lines = append(lines, HashLine(c.Arch, code.Kernel.Name, code.Hash(level)))
+			}
+			h := FileHash(level, lines)
+			fmt.Fprintf(&got, "\t%x", h[:8])
+		}
+		fmt.Fprintln(&got)
+	}
+	const record = "testdata/hashes.tsv"
+	if os.Getenv("CUPATCH_UPDATE") != "" {
+		if err := os.WriteFile(record, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := map[string]string{}
+	for _, line := range strings.Split(string(want), "\n") {
+		path, hashes, _ := strings.Cut(line, "\t")
+		old[path] = hashes
+	}
+	n := 0
+	for _, line := range strings.Split(got.String(), "\n") {
+		path, hashes, ok := strings.Cut(line, "\t")
+		was, known := old[path]
+		if !ok || !known { // test data that is newer than the record
+			continue
+		}
+		if n++; hashes != was {
+			t.Errorf("%s: %s, on record %s", path, hashes, was)
+		}
+	}
+	if n < len(old)/2 {
+		t.Errorf("%d of %d cubins of the record found", n, len(old))
+	}
+}
+
 func TestFileHash(t *testing.T) {
+	if HashLine("sm_90", "_ZN36_INTERNAL_2b878043_6_bvh_cu_fc859b201fE", Hash{}) != HashLine("sm_90", "_ZN36_INTERNAL_00000000_6_bvh_cu_111111111fE", Hash{}) {
+		t.Error("the path of the source changes the hash of a file")
+	}
 	a := FileHash(HashCode, []string{"sm_90 x 1", "sm_90 y 2", "sm_90 x 1"})
 	if b := FileHash(HashCode, []string{"sm_90 y 2", "sm_90 x 1"}); a != b {
 		t.Error("order or repetition changes the hash of a file")
