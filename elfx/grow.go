@@ -407,8 +407,11 @@ func (g *hostELF) finish(end int64, rep *RewriteReport) (*Output, error) {
 	for _, m := range g.moved {
 		out.zeros(m.newOff - out.size)
 		out.append(m.body)
-		rep.Why = append(rep.Why, fmt.Sprintf("section %s moved from 0x%x to 0x%x, %d bytes instead of %d",
-			m.sec.Name, m.sec.Offset, m.newOff, m.body.size, m.sec.Size))
+		where := fmt.Sprintf("moved from 0x%x to 0x%x", m.sec.Offset, m.newOff)
+		if m.newOff == m.sec.Offset {
+			where = fmt.Sprintf("grew at 0x%x", m.newOff)
+		}
+		rep.Why = append(rep.Why, fmt.Sprintf("section %s %s, %d bytes instead of %d", m.sec.Name, where, m.body.size, m.sec.Size))
 	}
 	if g.gaveUp == ptNote {
 		rep.Why = append(rep.Why, "the note segment (build id) gave its program header to the new segment")
