@@ -6,6 +6,7 @@ import (
 
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/nearest"
+	"github.com/expr-lang/expr/ast"
 )
 
 // A compiled is a rule made ready for one architecture.
@@ -238,6 +239,73 @@ func (g *guardPattern) matches(v *view) bool {
 		return index < 7 && (not || !g.not)
 	}
 	return index == g.index && not == g.not
+}
+
+// meansArch reports whether the rule may apply on an architecture, as far as its condition
+// asks for the architecture and nothing else: `arch == "sm_90" and …`. Where it may not, the
+// rule need not make sense there.
+func (r *Rule) meansArch(t *isa.Table, arch string) (bool, error) {
+	if !r.appliesTo(arch) {
+		return false, nil
+	}
+	text := r.cond.text
+	if strings.TrimSpace(text) == "" {
+		return true, nil
+	}
+	ec := &exprCompiler{rule: r, src: &r.cond, text: text, names: &names{table: t, arch: arch}, self: -1}
+	n, err := ec.parse()
+	if err != nil {
+		return false, err
+	}
+	ctx := &evalCtx{code: &codeState{Code: &Code{}, arch: arch}}
+	for _, part := range conjunctsOf(n) {
+		if only, some := archOnly(part); !only || !some {
+			continue
+		}
+		x, err := ec.truthOf(part)
+		if err != nil {
+			return false, err
+		}
+		if !x.holds(ctx) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// conjunctsOf returns the parts of n that must all hold.
+func conjunctsOf(n ast.Node) []ast.Node {
+	if b, ok := n.(*ast.BinaryNode); ok && (b.Operator == "and" || b.Operator == "&&") {
+		return append(conjunctsOf(b.Left), conjunctsOf(b.Right)...)
+	}
+	return []ast.Node{n}
+}
+
+// archOnly reports whether n asks for nothing but the architecture, and whether it does.
+func archOnly(n ast.Node) (only, some bool) {
+	parts := []ast.Node{}
+	switch n := n.(type) {
+	case *ast.IdentifierNode:
+		return n.Value == "arch", n.Value == "arch"
+	case *ast.StringNode, *ast.BoolNode:
+		return true, false
+	case *ast.UnaryNode:
+		parts = append(parts, n.Node)
+	case *ast.BinaryNode:
+		parts = append(parts, n.Left, n.Right)
+	case *ast.ArrayNode:
+		parts = n.Nodes
+	default:
+		return false, false
+	}
+	for _, p := range parts {
+		o, s := archOnly(p)
+		if !o {
+			return false, false
+		}
+		some = some || s
+	}
+	return true, some
 }
 
 // compileCond compiles the condition and splits off what depends on the kernel alone.

@@ -61,6 +61,15 @@ type exprCompiler struct {
 
 // compile compiles the expression.
 func (c *exprCompiler) compile() (*compiledExpr, error) {
+	n, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	return c.expr(n)
+}
+
+// parse reads the expression.
+func (c *exprCompiler) parse() (ast.Node, error) {
 	cfg := conf.CreateNew()
 	cfg.DisableIfOperator = true
 	cfg.MaxNodes = 2000
@@ -72,7 +81,7 @@ func (c *exprCompiler) compile() (*compiledExpr, error) {
 		}
 		return nil, c.errorf(0, "%v", err)
 	}
-	return c.expr(tree.Node)
+	return tree.Node, nil
 }
 
 // bytePos turns expr's position, counted in characters, into bytes.

@@ -105,8 +105,8 @@ func (p *Planner) Rules() []*Rule {
 	return out
 }
 
-// NewPlanner makes rules ready for an architecture. Rules whose Arch names others are
-// left out. An error is a *RuleError.
+// NewPlanner makes rules ready for an architecture. Rules that are for others, by their
+// Arch or their condition, are left out. An error is a *RuleError.
 func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 	if opts.Arch == "" {
 		opts.Arch = t.Arch().String()
@@ -114,7 +114,11 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 	p := &Planner{table: t, opts: opts}
 	p.scratch.New = func() any { return newScratch(p.rules) }
 	for _, r := range rules {
-		if !r.appliesTo(opts.Arch) {
+		means, err := r.meansArch(t, opts.Arch)
+		if err != nil {
+			return nil, err
+		}
+		if !means {
 			continue
 		}
 		c, err := compileRule(r, t, opts.Arch)

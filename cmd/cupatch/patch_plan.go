@@ -152,7 +152,7 @@ func (r *patchRun) entryError(f *elfx.File, ep *entryPlan) error {
 	err := stop(planError(ep.err))
 	var re *patch.RuleError
 	if x, ok := err.(*exitError); ok && x.hint == "" && errors.As(ep.err, &re) && len(f.Targets()) > 1 {
-		x.hint = "-a ARCH takes one architecture of the file; in a recipe, arch keeps a rule to some"
+		x.hint = `-a ARCH takes one architecture of the file; if arch == "…", or arch in a recipe, keeps a rule to some`
 	}
 	return err
 }
