@@ -2,8 +2,10 @@ package diff
 
 import (
 	"errors"
+	"fmt"
 	"math/rand"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +33,29 @@ func eachCubin(t *testing.T, fn func(t *testing.T, data []byte, c *elfx.Cubin, k
 				t.Fatalf("%s, seed %d", path, seed)
 			}
 		}
+	}
+}
+
+// TestDuplicateNames pairs kernels of one name by their code, whatever their order.
+func TestDuplicateNames(t *testing.T) {
+	rec := func(n int, counts ...uint16) *kernelRec {
+		k := &kernelRec{entry: &entryRec{arch: "sm_90"}, name: "k", stable: "k", n: n, code: Hash{byte(n)}}
+		copy(k.sketch[:], counts)
+		return k
+	}
+	a := []*kernelRec{rec(10, 9, 1), rec(20, 1, 19), rec(30, 5, 5, 20)}
+	b := []*kernelRec{rec(21, 2, 19), rec(31, 5, 6, 20), rec(10, 9, 1), rec(12, 8, 4)}
+	for range 2 {
+		pairs, onlyA, onlyB := pairKernels(a, b)
+		var got []string
+		for _, p := range pairs {
+			got = append(got, fmt.Sprint(min(p.a.n, p.b.n), "-", max(p.a.n, p.b.n)))
+		}
+		slices.Sort(got)
+		if want := []string{"10-10", "20-21", "30-31"}; !slices.Equal(got, want) || len(onlyA)+len(onlyB) != 1 {
+			t.Errorf("pairs %v, want %v; %d and %d left", got, want, len(onlyA), len(onlyB))
+		}
+		a, b = b, a
 	}
 }
 
@@ -85,6 +110,7 @@ func TestKnownPairs(t *testing.T) {
 			{dir + "pair.cubin", dir + "pair_O1.cubin", map[string]Class{"offset": CodeDiffers, "ffma_loop": CodeDiffers}, Resources | Metadata | Wrapping, `"-O 1 `},
 			{dir + "pair.cubin", dir + "pair_maxreg.cubin", map[string]Class{"offset": Identical, "ffma_loop": CodeDiffers}, Resources | Metadata | Wrapping, `"-maxrregcount 32 `},
 			{dir + "pair.cubin", dir + "pair_renamed.cubin", map[string]Class{"offset": Identical, "ffma_loop": Identical}, Names | Metadata | Wrapping, "_Z6offsetPKjPjj"},
+			{dir + "pair.cubin", dir + "pair_evict.cubin", map[string]Class{"offset": ModifiersOnly, "ffma_loop": Identical}, Metadata | Wrapping, "other modifiers"},
 			{dir + "pair.cubin", dir + "pair_constant.cubin", map[string]Class{"offset": CodeDiffers, "ffma_loop": Identical}, Metadata | Wrapping, "1 of 2 kernels"},
 		} {
 			r := compareFiles(t, test.a, test.b, Options{})
@@ -106,6 +132,14 @@ func TestKnownPairs(t *testing.T) {
 				t.Errorf("%s: different %t, want %t", test.b, r.Different(), want)
 			}
 		}
+	}
+}
+
+// TestModifiersNamed checks how a cache hint is reported: ld.global.cs is LDG.E.EF.
+func TestModifiersNamed(t *testing.T) {
+	r := compareFiles(t, "cubin/new/sm_90/pair.cubin", "cubin/new/sm_90/pair_evict.cubin", Options{})
+	if text := r.String(); !strings.Contains(text, "modifiers: 1 LDG: evict none → EF") || !strings.Contains(text, "only modifiers differ") {
+		t.Errorf("%s", text)
 	}
 }
 
