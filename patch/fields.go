@@ -1,6 +1,8 @@
 package patch
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -40,7 +42,7 @@ const (
 var controlFields = map[string]fieldKind{
 	"stall": fieldStall, "yield": fieldYield, "wbar": fieldWBar, "rbar": fieldRBar, "wait": fieldWait,
 	"batch": fieldBatch, "reuse.a": fieldReuse, "reuse.b": fieldReuse, "reuse.c": fieldReuse,
-	"bits": fieldBits, "width": fieldWidth, "guard": fieldGuard, "pc": fieldPC, "block": fieldBlock, "loop": fieldLoop,
+	"width": fieldWidth, "guard": fieldGuard, "pc": fieldPC, "block": fieldBlock, "loop": fieldLoop,
 }
 
 // kernelFields are the names that do not depend on the instruction.
@@ -82,8 +84,7 @@ func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
 	}
 	x := &compiledExpr{field: f, pos: pos}
 	switch f.kind {
-	case fieldBits:
-		return nil, c.errorf(pos, "bits are named by their numbers: bits[0..11]")
+
 	case fieldYield, fieldGroup, fieldGuard:
 		x.typ, x.text = typeText, f.textFunc()
 	case fieldKernel, fieldArch, fieldEntry, fieldFile:
@@ -120,11 +121,18 @@ func (c *exprCompiler) bitsExpr(m *ast.MemberNode, r *ast.BinaryNode, pos int) (
 	if !ok1 || !ok2 || lo.Value > hi.Value || hi.Value > 127 || hi.Value-lo.Value > 62 {
 		return nil, c.errorf(pos, "want bits[a..b] with bit numbers from 0 to 127, the lower one first, at most 63 bits")
 	}
+	// A group may be called bits too. Every word has a stall count: that name finds the word.
+	path[len(path)-1] = "stall"
 	f, err := c.resolve(path, pos)
+	var re *RuleError
+	if errors.As(err, &re) {
+		re.Msg = strings.ReplaceAll(re.Msg, "stall", "bits")
+		re.Help = strings.ReplaceAll(re.Help, ".stall", fmt.Sprintf(".bits[%d..%d]", lo.Value, hi.Value))
+	}
 	if err != nil {
 		return nil, err
 	}
-	f.bits = isa.Bits(lo.Value, hi.Value)
+	f.kind, f.name, f.bits = fieldBits, "bits", isa.Bits(lo.Value, hi.Value)
 	return &compiledExpr{field: f, pos: pos, typ: typeInt, num: f.numFunc()}, nil
 }
 

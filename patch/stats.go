@@ -3,6 +3,7 @@ package patch
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -16,6 +17,9 @@ type Stats struct {
 	Loads          map[string]int `json:"loads"`   // by opcode, width, cache hint, prefetch size, order
 	Stores         map[string]int `json:"stores"`  // the same
 	Atomics        map[string]int `json:"atomics"` // the same
+	LoadsBy        CountsBy       `json:"loads_by"`
+	StoresBy       CountsBy       `json:"stores_by"`
+	AtomicsBy      CountsBy       `json:"atomics_by"`
 	Stall          int            `json:"stall_cycles"`
 	Yields         int            `json:"yields"`
 	ScoreboardsSet int            `json:"scoreboards_set"`
@@ -24,9 +28,25 @@ type Stats struct {
 	Sources        int            `json:"register_sources"` // of instructions that can keep them for reuse
 }
 
+// CountsBy counts memory instructions by what they say about caches, order and size: by
+// the name of a property (evict, prefetch, scope, order, width) and its value, "-" for the
+// default. An instruction counts for the properties that it has.
+type CountsBy map[string]map[string]int
+
+// cacheGroups are the modifier groups that CountsBy has.
+var cacheGroups = []string{"evict", "prefetch", "scope", "order"}
+
+func (c CountsBy) add(name, value string, n int) {
+	if c[name] == nil {
+		c[name] = map[string]int{}
+	}
+	c[name][value] += n
+}
+
 // NewStats returns empty counts.
 func NewStats() *Stats {
-	return &Stats{Opcodes: map[string]int{}, Loads: map[string]int{}, Stores: map[string]int{}, Atomics: map[string]int{}}
+	return &Stats{Opcodes: map[string]int{}, Loads: map[string]int{}, Stores: map[string]int{}, Atomics: map[string]int{},
+		LoadsBy: CountsBy{}, StoresBy: CountsBy{}, AtomicsBy: CountsBy{}}
 }
 
 // Count adds the instructions of a kernel.
@@ -65,17 +85,27 @@ func (s *Stats) inst(t *isa.Table, in isa.Inst, c isa.Control) {
 	p := t.Split(in, 0)
 	s.Opcodes[p.Mnemonic]++
 	var m map[string]int
+	var by CountsBy
 	switch n := p.Mnemonic; {
 	case strings.HasPrefix(n, "LD") && n != "LDGDEPBAR" && n != "LDTM" && n != "LDGMC" || n == "ULDC":
-		m = s.Loads
+		m, by = s.Loads, s.LoadsBy
 	case strings.HasPrefix(n, "ST") && n != "STTM":
-		m = s.Stores
+		m, by = s.Stores, s.StoresBy
 	case strings.HasPrefix(n, "ATOM") || strings.HasPrefix(n, "RED") && n != "REDUX" || strings.HasPrefix(n, "SUATOM"):
-		m = s.Atomics
+		m, by = s.Atomics, s.AtomicsBy
 	default:
 		return
 	}
 	m[strings.Join(append([]string{p.Mnemonic}, p.Mods...), ".")]++
+	v := view{code: &codeState{table: t}, in: in}
+	for _, name := range cacheGroups {
+		if value, ok := v.group(name); ok {
+			by.add(name, value, 1)
+		}
+	}
+	if w := t.Width(in); w > 0 {
+		by.add("width", strconv.Itoa(w), 1)
+	}
 }
 
 // Add adds the counts of another kernel.
@@ -83,6 +113,13 @@ func (s *Stats) Add(o *Stats) {
 	for _, m := range [][2]map[string]int{{s.Opcodes, o.Opcodes}, {s.Loads, o.Loads}, {s.Stores, o.Stores}, {s.Atomics, o.Atomics}} {
 		for k, n := range m[1] {
 			m[0][k] += n
+		}
+	}
+	for _, c := range [][2]CountsBy{{s.LoadsBy, o.LoadsBy}, {s.StoresBy, o.StoresBy}, {s.AtomicsBy, o.AtomicsBy}} {
+		for name, values := range c[1] {
+			for value, n := range values {
+				c[0].add(name, value, n)
+			}
 		}
 	}
 	for _, p := range [][2]*int{

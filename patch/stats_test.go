@@ -18,7 +18,10 @@ func TestStats(t *testing.T) {
 		Instructions: 5, Unknown: 1,
 		Opcodes: map[string]int{"LDG": 1, "FFMA": 1, "STG": 1, "NOP": 1},
 		Loads:   map[string]int{"LDG.E.EF.128": 1}, Stores: map[string]int{"STG.E": 1}, Atomics: map[string]int{},
-		Stall: 10, Yields: 1, ScoreboardsSet: 2, Waits: 2, Reuse: 2, Sources: 3,
+		LoadsBy:   CountsBy{"evict": {"EF": 1}, "prefetch": {"-": 1}, "scope": {"-": 1}, "width": {"128": 1}},
+		StoresBy:  CountsBy{"evict": {"-": 1}, "scope": {"-": 1}, "width": {"32": 1}},
+		AtomicsBy: CountsBy{},
+		Stall:     10, Yields: 1, ScoreboardsSet: 2, Waits: 2, Reuse: 2, Sources: 3,
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -26,7 +29,7 @@ func TestStats(t *testing.T) {
 	two := NewStats()
 	two.Add(s)
 	two.Add(s)
-	if two.Stall != 20 || two.Opcodes["FFMA"] != 2 {
+	if two.Stall != 20 || two.Opcodes["FFMA"] != 2 || two.LoadsBy["evict"]["EF"] != 2 {
 		t.Errorf("twice: %+v", two)
 	}
 	if got := ByCount(map[string]int{"b": 1, "a": 1, "c": 9}); !cmp.Equal(got, []NameCount{{"c", 9}, {"a", 1}, {"b", 1}}) {

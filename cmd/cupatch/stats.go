@@ -3,7 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
@@ -150,12 +153,21 @@ func (r *statsRun) print(j jsonStats, title string) {
 	for _, g := range []struct {
 		name string
 		m    map[string]int
-	}{{"opcodes", s.Opcodes}, {"loads", s.Loads}, {"stores", s.Stores}, {"atomics", s.Atomics}} {
-		if len(g.m) > 0 {
-			fmt.Fprintf(r.stdout, "  %s\n", g.name)
-			for _, x := range patch.ByCount(g.m) {
-				fmt.Fprintf(r.stdout, "    %7d %s\n", x.Count, x.Name)
+		by   patch.CountsBy
+	}{{"opcodes", s.Opcodes, nil}, {"loads", s.Loads, s.LoadsBy}, {"stores", s.Stores, s.StoresBy}, {"atomics", s.Atomics, s.AtomicsBy}} {
+		if len(g.m) == 0 {
+			continue
+		}
+		fmt.Fprintf(r.stdout, "  %s\n", g.name)
+		for _, x := range patch.ByCount(g.m) {
+			fmt.Fprintf(r.stdout, "    %7d %s\n", x.Count, x.Name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(g.by)) {
+			var values []string
+			for _, x := range patch.ByCount(g.by[name]) {
+				values = append(values, fmt.Sprintf("%d %s", x.Count, x.Name))
 			}
+			fmt.Fprintf(r.stdout, "    by %-9s %s\n", name, strings.Join(values, ", "))
 		}
 	}
 }
