@@ -193,7 +193,7 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 		}
 		return textLit(g, y.pos), nil
 	case fieldArch:
-		a, err := isa.ParseArch(s)
+		a, err := parseArch(s)
 		if err != nil {
 			return nil, c.errorf(y.pos, "%v", err)
 		}

@@ -50,6 +50,7 @@ func TestRuleErrors(t *testing.T) {
 		{`LDG if bits[0..11] == 0x1981 => .EL`, "column 23: bits is never 6529; it goes from 0 to 4095", ""},
 		{`LDG if bits[11..0] == 1 => .EL`, "column 8: want bits[a..b]", ""},
 		{`x:LDG ; y:FFMA if bits[0..3] == 1 => x: .EL`, "column 19: bits of which instruction?", "x.bits[0..3], y.bits[0..3]"},
+		{`LDG if arch == "sm_91" => .EL`, "column 16: sm_91 is no architecture that a rule can be for; there are sm_70", ""},
 		{`LDG if bits == 1 => .EL`, "column 8: no LDG on sm_90 has a field bits", "bits[a..b]"},
 		{`LDG if dst == "r4" => .EL`, `column 15: dst is never "r4": registers are written in capitals, "R4"`, ""},
 		{`LDG if dst == "R255" => .EL`, `column 15: dst is never "R255"; there are R0 to R254 and RZ`, ""},

@@ -1,9 +1,13 @@
 package patch
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cupatch/cupatch/isa"
 )
 
 // A literal that a field can never equal is an error: what can never be true is a
@@ -67,4 +71,27 @@ func (c *exprCompiler) checkOperand(f *fieldRef, s string, pos int) error {
 			hint("compare its base register, %q, or all of it, such as \"desc[UR4][R2.64+0x10]\"", s[:strings.IndexByte(s, '.')])
 	}
 	return nil
+}
+
+// madeArchs are the SM numbers up to lastArch with instructions of 128 bits, those that
+// nvdisasm 12.8 and 13.5 know. What comes later is not known yet, and may be right.
+var madeArchs = []int{70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121}
+
+const lastArch = 121
+
+// parseArch reads an architecture that a rule or a recipe names. One that was never made
+// is a mistake, and would keep a rule from applying without a word.
+func parseArch(s string) (isa.Arch, error) {
+	a, err := isa.ParseArch(s)
+	if err != nil {
+		return a, err
+	}
+	if a.SM <= lastArch && !slices.Contains(madeArchs, a.SM) {
+		var list []string
+		for _, sm := range madeArchs {
+			list = append(list, fmt.Sprintf("sm_%d", sm))
+		}
+		return a, fmt.Errorf("%s is no architecture that a rule can be for; there are %s", a, strings.Join(list, " "))
+	}
+	return a, nil
 }

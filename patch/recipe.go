@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/isa"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -171,7 +170,7 @@ func (rc *Recipe) arches(path string, v any) ([]string, error) {
 		return nil, err
 	}
 	for i, s := range list {
-		a, err := isa.ParseArch(s)
+		a, err := parseArch(s)
 		if err != nil {
 			return nil, rc.errorf(path, "%v", err)
 		}

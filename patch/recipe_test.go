@@ -175,6 +175,7 @@ func TestRecipeErrors(t *testing.T) {
 		{"[[rule]]\nname = \"a\"\nmatch = \"LDG => .EF\"\n", `rule "a": match: column 5: => belongs in a one-line rule`},
 		{"[[rule]]\nname = \"a\"\nmatch = \"LDG if stall == 1\"\n", `rule "a": match: column 5: the condition goes into if`},
 		{"arch = \"sm_x\"\n" + rule, "r.toml:1:8:"},
+		{"arch = [\"sm_90\", \"sm_91\"]\n" + rule, "r.toml:1:8: sm_91 is no architecture that a rule can be for; there are sm_70 sm_72"},
 		{"arch = 90\n" + rule, "r.toml:1:8: want text or a list of texts"},
 		{"allow = \"everything\"\n" + rule, "r.toml:1:9: nothing is refused under the name"},
 		{rule + "expect = \"some\"\n", `r.toml:5:10: expect "some"`},

@@ -32,7 +32,7 @@ func (rc *Recipe) readTests() error {
 		if arch == "" && len(rc.Arch) > 0 {
 			arch = rc.Arch[0]
 		}
-		a, err := isa.ParseArch(arch)
+		a, err := parseArch(arch)
 		if err != nil {
 			return rc.errorf(path+".arch", "a test needs an arch: %v", err)
 		}
