@@ -151,10 +151,10 @@ func (rc *Recipe) texts(path string, v any) ([]string, error) {
 		return []string{v}, nil
 	case []any:
 		var out []string
-		for _, x := range v {
+		for i, x := range v {
 			s, ok := x.(string)
 			if !ok {
-				return nil, rc.errorf(path, "want text, not %v", x)
+				return nil, rc.errorf(fmt.Sprintf("%s[%d]", path, i), "want text, not %v", x)
 			}
 			out = append(out, s)
 		}
@@ -172,7 +172,7 @@ func (rc *Recipe) arches(path string, v any) ([]string, error) {
 	for i, s := range list {
 		a, err := parseArch(s)
 		if err != nil {
-			return nil, rc.errorf(path, "%v", err)
+			return nil, rc.errorf(fmt.Sprintf("%s[%d]", path, i), "%v", err)
 		}
 		list[i] = a.String()
 	}
@@ -200,13 +200,14 @@ func (rc *Recipe) readParams() error {
 			return rc.errorf(path, "a parameter's name is made of letters, digits and _")
 		}
 		out := Param{Name: name, Note: p.Note}
-		for _, v := range p.Values {
-			s, err := rc.scalar(path+".values", v)
+		for i, v := range p.Values {
+			at := fmt.Sprintf("%s.values[%d]", path, i)
+			s, err := rc.scalar(at, v)
 			if err != nil {
 				return err
 			}
 			if slices.Contains(out.Values, s) {
-				return rc.errorf(path+".values", "value %s stands there twice", s)
+				return rc.errorf(at, "value %s stands there twice", s)
 			}
 			out.Values = append(out.Values, s)
 		}

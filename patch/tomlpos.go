@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -35,8 +36,17 @@ func indexTOML(data []byte) (tomlIndex, error) {
 		case unstable.KeyValue:
 			path, at := tomlKey(e.Key(), prefix)
 			idx[path] = p.Shape(at).Start
-			if v := e.Value(); v.Raw.Length > 0 {
+			v := e.Value()
+			if v.Raw.Length > 0 {
 				idx[path] = p.Shape(v.Raw).Start
+			}
+			if v.Kind == unstable.Array {
+				it := v.Children()
+				for i := 0; it.Next(); i++ {
+					if n := it.Node(); n.Raw.Length > 0 {
+						idx[fmt.Sprintf("%s[%d]", path, i)] = p.Shape(n.Raw).Start
+					}
+				}
 			}
 		}
 	}
@@ -75,10 +85,7 @@ func (idx tomlIndex) pos(file, path string) string {
 		if p, ok := idx[path]; ok {
 			return fmt.Sprintf("%s:%d:%d", file, p.Line, p.Column)
 		}
-		i := len(path) - 1
-		for i >= 0 && path[i] != '.' {
-			i--
-		}
+		i := strings.LastIndexAny(path, ".[")
 		if i < 0 {
 			return file
 		}
