@@ -1,9 +1,10 @@
 // Classcases asks nvdisasm for one word of every encoding class of every instruction table,
 // and writes them to isa/testdata/classes, where the tests of package isa read them:
 //
-//	scripts/oracle && go run ./isa/internal/classcases
+//	go run ./isa/internal/classcases NVDISASM OLD
 //
-// It fails where nvdisasm does not print what the table says.
+// OLD is a version 12 of nvdisasm, which knows sm_70 and sm_72. It fails where nvdisasm does
+// not print what the table says.
 package main
 
 import (
@@ -14,7 +15,6 @@ import (
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/internal/cases"
 	"github.com/cupatch/cupatch/isa/learn"
-	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
 // samples is the number of words of a class of which the one with the longest text becomes
@@ -22,6 +22,10 @@ import (
 const samples = 40
 
 func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./isa/internal/classcases NVDISASM OLD")
+		os.Exit(2)
+	}
 	if err := run(filepath.Join("isa", "testdata", "classes")); err != nil {
 		fmt.Fprintln(os.Stderr, "classcases:", err)
 		os.Exit(1)
@@ -64,11 +68,16 @@ func writeArch(dir string, a, base isa.Arch) error {
 	if err != nil {
 		return err
 	}
-	tool, err := oracle.Lookup(oracle.Current("nvdisasm", a.String()))
+	tool := os.Args[1]
+	if a.SM < 75 {
+		tool = os.Args[2]
+	}
+	cache, err := os.MkdirTemp("", "classcases-")
 	if err != nil {
 		return err
 	}
-	o, err := learn.OpenOracle(tool, a, oracle.CacheDir())
+	defer os.RemoveAll(cache)
+	o, err := learn.OpenOracle(tool, a, cache)
 	if err != nil {
 		return err
 	}
