@@ -263,6 +263,9 @@ func groupsHelp(groups []*isa.Group, text string) string {
 	score := 0
 	for _, g := range groups {
 		for _, v := range g.Values {
+			if strings.EqualFold(text, v.Text) {
+				return "did you mean " + v.Text + "? " + g.Name + ": " + legalTexts(g)
+			}
 			if s := likeness(text, v.Text); s > score {
 				best, score = g, s
 			}
@@ -273,8 +276,8 @@ func groupsHelp(groups []*isa.Group, text string) string {
 	}
 	var out []string
 	for _, g := range groups {
-		if t := legalTexts(g); t != "" && g.Operand < 0 {
-			out = append(out, g.Name+": "+t)
+		if t := g.Name + ": " + legalTexts(g); t != g.Name+": " && g.Operand < 0 && !slices.Contains(out, t) {
+			out = append(out, t)
 		}
 	}
 	return strings.Join(out, "; ")

@@ -77,7 +77,11 @@ func (c *exprCompiler) parse() (ast.Node, error) {
 	if err != nil {
 		var fe *file.Error
 		if errors.As(err, &fe) {
-			return nil, c.errorf(c.bytePos(fe.From), "%s", fe.Message)
+			e := c.errorf(c.bytePos(fe.From), "%s", fe.Message)
+			if strings.Contains(fe.Message, `Operator("=")`) {
+				e.Help = "== compares; text matches a regular expression with: kernel matches \"^gemm\""
+			}
+			return nil, e
 		}
 		return nil, c.errorf(0, "%v", err)
 	}

@@ -64,7 +64,8 @@ func (r *Rule) placeLists(lists []changeList) error {
 		k++
 	}
 	if len(lists) > k {
-		return r.errAt(&r.set, lists[k].pos, "%d lists of changes for %d instructions", len(lists), k)
+		return r.errAt(&r.set, lists[k].pos, "%d lists of changes, and the match has %d instructions", len(lists), k).
+			hint("changes of one instruction are separated by blanks; ; starts those of the next one")
 	}
 	if len(lists) > 1 || k == 1 || len(lists[0].changes) == 0 {
 		return nil
@@ -233,6 +234,8 @@ func (r *Rule) parseAssign(sc *scanner, c *change) error {
 	case c.field == "NOP":
 		c.kind = changeNOP
 		return nil
+	case strings.HasPrefix(strings.TrimLeft(sc.s[sc.i:], " \t+-"), "="):
+		return r.errAt(&r.set, sc.i, "no blanks stand around = in a change").hint("%s=value", c.field)
 	default:
 		return r.errAt(&r.set, start, "unexpected %q", sc.s[start:sc.i]).hint(changeHint)
 	}

@@ -1,9 +1,16 @@
 // Package nearest finds what a misspelt name was meant to be.
 package nearest
 
-// Name returns the name closest to s, or "" when none is close: at most two letters
-// may differ, and fewer than the name has.
+import "strings"
+
+// Name returns the name closest to s, or "" when none is close: the one that is the same
+// but for capitals, else at most two letters may differ, and fewer than the name has.
 func Name(s string, names []string) string {
+	for _, n := range names {
+		if strings.EqualFold(s, n) {
+			return n
+		}
+	}
 	best, dist := "", 3
 	for _, n := range names {
 		if d := Distance(s, n); d < dist && d < len(n) && d < len(s) {
