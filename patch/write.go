@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // A WriteOption says how [WriteFile] goes about it.
@@ -17,6 +18,18 @@ type WriteOption struct {
 	// Check is called with the path of the temporary file before that takes its place;
 	// an error leaves everything as it was. Devices and pipes are not checked.
 	Check func(path string) error
+}
+
+// unfinished has the paths of temporary files that are being written.
+var unfinished sync.Map
+
+// RemoveUnfinished removes the temporary files of every [WriteFile] that is under way: for
+// a program that is about to be ended by a signal.
+func RemoveUnfinished() {
+	unfinished.Range(func(path, _ any) bool {
+		os.Remove(path.(string))
+		return true
+	})
 }
 
 // WriteFile replaces the file at path by what write writes, or leaves it alone: the
@@ -49,11 +62,13 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	if err != nil {
 		return err
 	}
+	unfinished.Store(f.Name(), true)
 	defer func() {
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
 		}
+		unfinished.Delete(f.Name())
 	}()
 	if err := write(f); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -84,3 +84,21 @@ func TestWriteFileLinks(t *testing.T) {
 		t.Error("a link to itself was followed for ever")
 	}
 }
+
+// TestRemoveUnfinished checks that a program ended in the middle leaves no file behind.
+func TestRemoveUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	err := WriteFile(filepath.Join(dir, "f"), WriteOption{}, func(w io.Writer) error {
+		if n := dirNames(t, dir); len(n) != 1 {
+			t.Errorf("the folder holds %q", n)
+		}
+		RemoveUnfinished()
+		return nil
+	})
+	if err == nil {
+		t.Error("a file without content took its place")
+	}
+	if n := dirNames(t, dir); len(n) != 0 {
+		t.Errorf("the folder holds %q", n)
+	}
+}

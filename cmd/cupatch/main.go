@@ -9,14 +9,25 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"sort"
 	"strings"
+	"syscall"
 
+	"github.com/cupatch/cupatch/patch"
 	"github.com/spf13/pflag"
 )
 
 func main() {
+	// A program that is stopped leaves no half-written file behind.
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stop
+		patch.RemoveUnfinished()
+		os.Exit(2)
+	}()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
