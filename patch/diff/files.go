@@ -239,8 +239,7 @@ func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := NewCode(x.cubin, &x.cubin.Kernels()[p.a.index], x.table)
-	b := NewCode(y.cubin, &y.cubin.Kernels()[p.b.index], y.table)
+	a, b := x.code(p.a), y.code(p.b)
 	k.CodeDiff = Compare(a, b)
 	k.Resources = resourceChanges(a, b)
 	k.Data = dataChanges(x.cubin, y.cubin, k.CodeDiff)
@@ -279,6 +278,14 @@ func (k *KernelDiff) row() Row {
 type loadedCubin struct {
 	cubin *elfx.Cubin
 	table *isa.Table
+}
+
+// code returns the code of a kernel of c.
+func (c *loadedCubin) code(k *kernelRec) *Code {
+	if k.made != nil {
+		return k.made
+	}
+	return NewCode(c.cubin, &c.cubin.Kernels()[k.index], c.table)
 }
 
 // What is kept of the cubins of a file that were used last: so many, and as long as they

@@ -4,15 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
-// eachCubin calls fn with every kernel of the cubins of the test data.
+// eachCubin calls fn with every kernel of the cubins of the test data, and, where
+// CUPATCH_LONG is set, of some of the public corpus.
 func eachCubin(t *testing.T, fn func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand)) {
 	t.Helper()
 	paths, err := filepath.Glob("../../testdata/cubin/*/*/*.cubin")
@@ -21,6 +24,14 @@ func eachCubin(t *testing.T, fn func(t *testing.T, data []byte, c *elfx.Cubin, k
 	}
 	seed := rand.Int63()
 	r := rand.New(rand.NewSource(seed))
+	if os.Getenv("CUPATCH_LONG") != "" {
+		more, err := filepath.Glob(filepath.Join(oracle.CacheDir(), "cubins", "*", "*.cubin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Shuffle(len(more), func(i, j int) { more[i], more[j] = more[j], more[i] })
+		paths = append(paths, more[:min(len(more), 100)]...)
+	}
 	for _, path := range paths {
 		data := readCubin(t, path)
 		c, err := elfx.ParseCubin(data)

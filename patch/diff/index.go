@@ -20,6 +20,7 @@ type kernelRec struct {
 	n       int // instructions without padding
 	unknown int
 	sketch  sketch
+	made    *Code // kept of small files, so that it need not be made again
 }
 
 // An entryRec is what the first pass keeps of an entry.
@@ -30,6 +31,10 @@ type entryRec struct {
 	kernels []*kernelRec
 	err     error
 }
+
+// maxMade bounds the cubins, in bytes, of which the first pass keeps the code, which
+// takes about three times as much memory.
+const maxMade = 4 << 20
 
 // A sketch counts pairs of successive opcodes in a few buckets: kernels alike have
 // sketches alike.
@@ -121,16 +126,21 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 	}
 	r.arch = c.Arch
 	table := TableFor(c)
+	keep := r.entry.File.Size <= maxMade && r.entry.Stored() // else the memory is used again
 	for i := range c.Kernels() {
 		k := &c.Kernels()[i]
 		if opt.Kernel != nil && !opt.Kernel(k) {
 			continue
 		}
 		code := NewCode(c, k, table)
-		r.kernels = append(r.kernels, &kernelRec{
+		rec := &kernelRec{
 			entry: r, index: i, name: strings.Clone(k.Name), stable: strings.Clone(stableName(k.Name)), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
 			sketch: code.sketch(),
-		})
+		}
+		if keep {
+			rec.made = code
+		}
+		r.kernels = append(r.kernels, rec)
 	}
 	return buf
 }
