@@ -193,10 +193,10 @@ var noOutputs = nameSet("ACQBULK BAR BREAK BRA BRX BRXU BSSY BSYNC CALL CCTL CCT
 
 // predicateOutputs has, where it is not all of them, the number of predicates beside
 // the written register that are written too.
-var predicateOutputs = map[string]int{"VOTE": 1, "VOTEU": 1, "PIXLD": 1, "SEL": 0, "FSEL": 0, "USEL": 0}
+var predicateOutputs = map[string]int{"VOTE": 1, "VOTEU": 1, "PIXLD": 1, "ELECT": 1, "SEL": 0, "FSEL": 0, "USEL": 0}
 
 // setsPredicates are the instructions that write two predicates and no register.
-var setsPredicates = nameSet("PLOP3 UPLOP3 ISETP UISETP FSETP UFSETP DSETP HSETP2 PSETP")
+var setsPredicates = nameSet("FCHK PLOP3 UPLOP3 ISETP UISETP FSETP UFSETP DSETP HSETP2 PSETP")
 
 func nameSet(names string) map[string]bool {
 	m := map[string]bool{}
