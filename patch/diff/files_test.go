@@ -272,3 +272,24 @@ func FuzzStableName(f *testing.F) {
 		}
 	})
 }
+
+// TestSummary checks the order of the table and that it stays short.
+func TestSummary(t *testing.T) {
+	long := strings.Repeat("template", 1000)
+	r := &Result{Count: DefaultCount(), Rows: []Row{
+		{Arch: "sm_90", NameA: "a|b", NameB: "a|b", Class: ControlOnly, Kinds: Control, Changed: 3},
+		{Arch: "sm_90", NameA: long, NameB: long, Class: CodeDiffers, Kinds: Other, Changed: 1},
+		{Arch: "sm_90", NameA: "most", NameB: "most", Class: CodeDiffers, Kinds: Other, Inserted: 2},
+	}}
+	text := r.Summary(SummaryMarkdown, nil)
+	most, other, control := strings.Index(text, "most"), strings.Index(text, "templatetemplate"), strings.Index(text, `a\|b`)
+	if len(text) > 1000 || most < 0 || most > other || other > control {
+		t.Errorf("%d bytes:\n%.2000s", len(text), text)
+	}
+	for range maxRows {
+		r.Rows = append(r.Rows, r.Rows[0])
+	}
+	if text := r.Summary(SummaryText, nil); !strings.Contains(text, "… and 3 more kernels") || !strings.Contains(text, long) {
+		t.Errorf("%.2000s", text)
+	}
+}

@@ -1,7 +1,9 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,17 +20,37 @@ const (
 // maxRows is how many kernels a summary shows.
 const maxRows = 40
 
-// Summary returns a short table of what differs.
+// maxName is how much of a kernel's name a table for a comment shows: names of C++
+// templates can have thousands of characters.
+const maxName = 200
+
+// shorten cuts the middle out of a name that has more than maxName characters.
+func shorten(s string) string {
+	r := []rune(s)
+	if len(r) <= maxName {
+		return s
+	}
+	return string(r[:maxName*2/3]) + "…" + string(r[len(r)-maxName/3+1:])
+}
+
+// Summary returns a short table of what differs, what differs most first.
 func (r *Result) Summary(style SummaryStyle, demangle func(string) string) string {
 	if demangle == nil {
 		demangle = func(s string) string { return s }
 	}
-	head := []string{"kernel", "class", "changed", "instructions", "registers", "spills"}
+	full := demangle
+	if style == SummaryMarkdown {
+		demangle = func(s string) string { return shorten(full(s)) }
+	}
+	head := []string{"class", "changed", "instructions", "registers", "spills", "kernel"}
 	var rows [][]string
-	for _, row := range r.Counting() {
+	counting := r.Counting()
+	slices.SortStableFunc(counting, func(x, y Row) int {
+		return cmp.Or(cmp.Compare(y.Class, x.Class), cmp.Compare(y.touched(), x.touched()))
+	})
+	for _, row := range counting {
 		rows = append(rows, []string{
-			row.Arch + " " + row.Name(demangle), row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers),
-			arrow(row.Spills),
+			row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers), arrow(row.Spills), row.Arch + " " + row.Name(demangle),
 		})
 	}
 	more := len(rows) - maxRows
@@ -82,6 +104,9 @@ func (row *Row) classText() string {
 	}
 	return s
 }
+
+// touched is the number of instructions that differ.
+func (row *Row) touched() int { return row.Changed + row.Deleted + row.Inserted + row.Moved }
 
 // changedText returns the numbers of instructions changed, new, gone and moved.
 func (row *Row) changedText() string {
