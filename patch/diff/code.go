@@ -329,13 +329,13 @@ func ownAddress(k *elfx.Kernel, funcs []elfx.Function, r elfx.Reloc) (uint64, bo
 func anonymous(symbol, kernel string) string {
 	if kernel != "" {
 		if s, ok := strings.CutPrefix(symbol, "$"+kernel+"$"); ok {
-			return "$<self>$" + stableName(s)
+			return "$<self>$" + StableName(s)
 		}
 		if i := strings.LastIndexByte(symbol, '.'); i >= 0 && symbol[i+1:] == kernel {
 			return symbol[:i+1] + "<self>"
 		}
 	}
-	return stableName(symbol)
+	return StableName(symbol)
 }
 
 // relocFields are the bits that a relocation replaces, by its type; the names of the

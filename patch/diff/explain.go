@@ -28,7 +28,7 @@ func relocsOf(c *elfx.Cubin, section int) []string {
 			info := binary.LittleEndian.Uint64(b[8:])
 			name := fmt.Sprint("symbol ", info>>32)
 			if n := info >> 32; n < uint64(len(c.Symbols())) {
-				name = stableName(c.Symbols()[n].Name)
+				name = StableName(c.Symbols()[n].Name)
 			}
 			line := fmt.Sprintf("%#010x %d %s", binary.LittleEndian.Uint64(b), uint32(info), name)
 			if s.Type == shtRela {

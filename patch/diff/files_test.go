@@ -257,7 +257,7 @@ func TestStableName(t *testing.T) {
 		{"_INTERNAL_", "_INTERNAL_"}, {"99_INTERNAL_2b878043_6_bvh", "99_INTERNAL_2b878043_6_bvh"}, {"__nv_static_", "__nv_static_"},
 		{"__nv_static_99999999999999999999__", "__nv_static_99999999999999999999__"}, {"gemm", "gemm"}, {"", ""},
 	} {
-		if got := stableName(test.name); got != test.want {
+		if got := StableName(test.name); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}
@@ -267,7 +267,7 @@ func FuzzStableName(f *testing.F) {
 	f.Add("_ZN36_INTERNAL_2b878043_6_bvh_cu_fc859b204cuda3std3__48unexpectE")
 	f.Add("__nv_static_36__b96781cf_10_kernels_cu_9e0c38a6_647_lut")
 	f.Fuzz(func(t *testing.T, name string) {
-		if once := stableName(name); len(once) > len(name)+len(name)/2 {
+		if once := StableName(name); len(once) > len(name)+len(name)/2 {
 			t.Errorf("%q becomes %q", name, once)
 		}
 	})

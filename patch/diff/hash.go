@@ -155,5 +155,5 @@ func FileHash(level HashLevel, lines []string) Hash {
 // HashLine returns the line that a kernel has in the hash of a file. What the compiler
 // puts into a name anew in each build is no part of it.
 func HashLine(arch, name string, h Hash) string {
-	return arch + " " + stableName(name) + " " + h.String()
+	return arch + " " + StableName(name) + " " + h.String()
 }

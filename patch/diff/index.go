@@ -134,7 +134,7 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 		}
 		code := NewCode(c, k, table)
 		rec := &kernelRec{
-			entry: r, index: i, name: strings.Clone(k.Name), stable: strings.Clone(stableName(k.Name)), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
+			entry: r, index: i, name: strings.Clone(k.Name), stable: strings.Clone(StableName(k.Name)), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
 			sketch: code.sketch(),
 		}
 		if keep {

@@ -277,7 +277,7 @@ func namesText(what string, x, y []string) string {
 func stableNames(names []string) []string {
 	var out []string
 	for _, n := range names {
-		out = append(out, stableName(n))
+		out = append(out, StableName(n))
 	}
 	slices.Sort(out)
 	return out

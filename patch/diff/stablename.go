@@ -8,7 +8,7 @@ import (
 // internalMarks begin what NVIDIA's compilers put into names with internal linkage.
 var internalMarks = []string{"_INTERNAL_", "_GLOBAL__N__", "__nv_static_"}
 
-// stableName returns a name without what changes in it from build to build. The
+// StableName returns a name without what changes in it from build to build. The
 // compilers make names with internal linkage unique by a part that depends on the path of
 // the source file, on the options and on the number of the process:
 //
@@ -22,7 +22,7 @@ var internalMarks = []string{"_INTERNAL_", "_GLOBAL__N__", "__nv_static_"}
 //
 // _GLOBAL__N__ stands in the place of _INTERNAL_ for anonymous namespaces; in names of
 // variables it is __nv_static_36__.
-func stableName(name string) string {
+func StableName(name string) string {
 	for _, mark := range internalMarks {
 		for from := 0; ; {
 			i := strings.Index(name[from:], mark)
