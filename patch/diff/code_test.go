@@ -446,6 +446,50 @@ func TestHashAndRenaming(t *testing.T) {
 	}
 }
 
+// TestHashAndBits changes bits at random and checks that the hashes are the same exactly
+// where the class says so, and that both ways of comparing words agree.
+func TestHashAndBits(t *testing.T) {
+	seen := map[Class]int{}
+	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
+		table := TableFor(c)
+		a := NewCode(c, k, table)
+		if k.Size == 0 {
+			return
+		}
+		for range 4 {
+			changed := slices.Clone(data)
+			for range 1 + r.Intn(2) {
+				at := int(k.Offset) + r.Intn(int(k.Size)/isa.WordSize)*isa.WordSize
+				w := isa.LoadWord(changed[at:])
+				w.Xor(isa.BitWord(r.Intn(128))).Store(changed[at:])
+			}
+			b := recode(t, changed, k, table)
+			d := both(t, a, b)
+			seen[d.Class]++
+			if same := a.Hash(HashCode) == b.Hash(HashCode); same != (d.Class <= SameCode) {
+				t.Errorf("%s: class %s, hash code the same: %t", k.Name, d.Class, same)
+			}
+			if same := a.Hash(HashNoControl) == b.Hash(HashNoControl); same != (d.Class <= SameCode || d.Kinds == Control) {
+				t.Errorf("%s: class %s (%s), hash nocontrol the same: %t", k.Name, d.Class, d.Kinds, same)
+			}
+			for _, o := range d.Ops {
+				kinds := Kinds(0)
+				for _, f := range d.Fields(o) {
+					kinds |= f.Kind
+				}
+				if kinds != o.Kinds {
+					t.Errorf("%s: %s, in the fields %s: %v", k.Name, o.Kinds, kinds, d.Fields(o))
+				}
+			}
+		}
+	})
+	for c := SameCode; c < numClasses; c++ {
+		if seen[c] == 0 && c != RegistersOnly && c != SameCode {
+			t.Errorf("no class %s", c)
+		}
+	}
+}
+
 // recode returns the code of kernel k in changed data.
 func recode(tb testing.TB, data []byte, k *elfx.Kernel, table *isa.Table) *Code {
 	tb.Helper()
