@@ -100,7 +100,7 @@ func (e *Elem) check() error {
 	}
 	n := s.Field.Width()
 	switch {
-	case s.Kind == KindNone || s.Kind > KindLog2:
+	case s.Kind == KindNone || s.Kind > KindF32Q:
 		return fmt.Errorf("unknown kind of operand %d", s.Kind)
 	case s.Shift > 63 || n < 64 && s.Xor>>n != 0:
 		return fmt.Errorf("operand at %s: shift or inversion out of range", s.Field)

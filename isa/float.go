@@ -6,13 +6,19 @@ import (
 )
 
 // A floatFormat is a binary format of a float immediate.
-type floatFormat struct{ expBits, fracBits uint }
+type floatFormat struct {
+	expBits, fracBits uint
+	quiet             bool // a NaN of either kind prints as QNAN
+}
 
 var floatFormats = [...]floatFormat{
-	KindF16:  {5, 10},
-	KindBF16: {8, 7},
-	KindF32:  {8, 23},
-	KindF64:  {11, 20}, // the upper half of a double
+	KindF16:   {5, 10, false},
+	KindBF16:  {8, 7, false},
+	KindF32:   {8, 23, false},
+	KindF64:   {11, 20, false}, // the upper half of a double
+	KindF16Q:  {5, 10, true},
+	KindBF16Q: {8, 7, true},
+	KindF32Q:  {8, 23, true},
 }
 
 // float64 returns the number with the bits x.
@@ -48,7 +54,7 @@ func appendFloat(dst []byte, k Kind, x uint64) []byte {
 		switch frac := x & (1<<f.fracBits - 1); {
 		case frac == 0:
 			return append(dst, "INF "...)
-		case frac>>(f.fracBits-1) != 0:
+		case f.quiet || frac>>(f.fracBits-1) != 0:
 			return append(dst, "QNAN "...)
 		}
 		return append(dst, "SNAN "...)

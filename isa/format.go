@@ -408,6 +408,7 @@ func guardBlanks(s string) string {
 var kindNames = [...]string{
 	KindNone: "?", KindReg: "R", KindUReg: "UR", KindPred: "P", KindUPred: "UP", KindDec: "dec", KindHex: "hex",
 	KindSHex: "shex", KindRel: "rel", KindF16: "f16", KindBF16: "bf16", KindF32: "f32", KindF64: "f64", KindLog2: "log2",
+	KindF16Q: "f16q", KindBF16Q: "bf16q", KindF32Q: "f32q",
 }
 
 // String returns the name of k in tables, such as UR or shex.

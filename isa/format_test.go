@@ -43,7 +43,7 @@ func randomAlt(r *rand.Rand) Alt {
 			a = append(a, Elem{Lit: oddLiterals[r.IntN(len(oddLiterals))]})
 			continue
 		}
-		s := Slot{Kind: Kind(1 + r.IntN(int(KindLog2))), Shift: uint8(r.IntN(3)), Add: r.Int64N(5) - 2}
+		s := Slot{Kind: Kind(1 + r.IntN(int(KindF32Q))), Shift: uint8(r.IntN(3)), Add: r.Int64N(5) - 2}
 		n := 1 + r.IntN(maxRegBits)
 		if s.Kind > KindUPred {
 			n = 1 + r.IntN(40)

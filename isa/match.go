@@ -277,7 +277,7 @@ var kindHelp = [...]string{
 	KindReg: "a register R0 to RZ", KindUReg: "a uniform register UR0 to URZ", KindPred: "a predicate P0 to PT",
 	KindUPred: "a uniform predicate UP0 to UPT", KindDec: "a decimal number", KindHex: "a number 0x…", KindSHex: "a number 0x… or -0x…",
 	KindRel: "a target address 0x…", KindF16: "a half-precision number", KindBF16: "a bfloat16 number", KindF32: "a number",
-	KindF64: "a number", KindLog2: "the number of a bit, 0x…",
+	KindF64: "a number", KindF16Q: "a half-precision number", KindBF16Q: "a bfloat16 number", KindF32Q: "a number", KindLog2: "the number of a bit, 0x…",
 }
 
 // describe says what a text may hold for s.

@@ -129,6 +129,9 @@ const (
 	KindF32        // single
 	KindF64        // upper 32 bits of a double
 	KindLog2       // the number of the set bit, in hex
+	KindF16Q       // as KindF16, every NaN called quiet, as nvdisasm 12 does
+	KindBF16Q      // as KindBF16, every NaN called quiet
+	KindF32Q       // as KindF32, every NaN called quiet
 )
 
 // Text returns what s prints in w at the address pc.

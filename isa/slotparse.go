@@ -54,7 +54,7 @@ func (s *Slot) parse(text string, pos int, pc, base uint64, loose bool) (uint64,
 			return 0, -1
 		}
 		return s.unsigned(1<<x, end, n)
-	case KindF16, KindBF16, KindF32, KindF64:
+	case KindF16, KindBF16, KindF32, KindF64, KindF16Q, KindBF16Q, KindF32Q:
 		base = (base^s.Xor)<<s.Shift + uint64(s.Add)
 		x, end := floatFormats[s.Kind].parse(text, pos, base, loose)
 		return s.unsigned(x, end, n)
@@ -209,14 +209,18 @@ func (f floatFormat) special(s string, sign, base uint64) (uint64, bool) {
 	inf := sign | ones<<f.fracBits
 	quiet := uint64(1) << (f.fracBits - 1)
 	frac := base & (1<<f.fracBits - 1)
+	must := quiet
+	if f.quiet && frac != 0 {
+		must = 0
+	}
 	if exp := base >> f.fracBits & ones; exp != 0 && exp != ones {
-		frac = 0
+		frac, must = 0, quiet
 	}
 	switch {
 	case strings.HasPrefix(s, "INF"):
 		return inf, true
 	case strings.HasPrefix(s, "QNAN"):
-		return inf | quiet | frac, true
+		return inf | must | frac, true
 	case strings.HasPrefix(s, "SNAN"):
 		return inf | max(frac&^quiet, 1), true
 	}

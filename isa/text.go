@@ -98,7 +98,7 @@ func (s *Slot) append(dst []byte, w Word, pc uint64) []byte {
 		return appendSHex(dst, int64(x))
 	case KindRel:
 		return appendSHex(dst, int64(pc+WordSize+x))
-	case KindF16, KindBF16, KindF32, KindF64:
+	case KindF16, KindBF16, KindF32, KindF64, KindF16Q, KindBF16Q, KindF32Q:
 		return appendFloat(dst, s.Kind, x)
 	case KindLog2:
 		for i := uint64(0); ; i++ {

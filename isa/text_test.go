@@ -97,3 +97,28 @@ func TestAppendDecimal(t *testing.T) {
 		t.Errorf("only %d numbers tried", done)
 	}
 }
+
+// nvdisasm 12 calls every NaN of 16 and 32 bits quiet; encoding like a word keeps the bits
+// that the text does not tell.
+func TestQuietNaN(t *testing.T) {
+	file, err := ParseTable("arch sm_70\nclass x 0x421\n  text FADD {32:63 f32q}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := NewTable(file.Arch, file.Variants)
+	for imm, want := range map[uint64]string{
+		0x7f800001: "FADD +QNAN", 0xffbfffff: "FADD -QNAN", 0x7fc00001: "FADD +QNAN", 0x7f800000: "FADD +INF", 0x3f800000: "FADD 1",
+	} {
+		w := Bits(32, 63).MustSet(Word{Lo: 0x7421}, imm)
+		got := tab.Text(tab.Decode(w), 0)
+		if got != want {
+			t.Errorf("%#x: got %q, want %q", imm, got, want)
+		}
+		if back, err := tab.Encode(got, 0, &w); err != nil || back != w {
+			t.Errorf("%q like %v: %v, %v", got, w, back, err)
+		}
+		if bare, err := tab.Encode(got, 0, nil); err != nil || tab.Text(tab.Decode(bare), 0) != want {
+			t.Errorf("%q: %v, %v", got, bare, err)
+		}
+	}
+}

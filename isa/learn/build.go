@@ -2,6 +2,7 @@ package learn
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -66,6 +67,9 @@ func (c *class) variant() *isa.Variant {
 	if c.drain {
 		v.Template = append(v.Template, drainOnly())
 	}
+	if c.o.QuietNaN {
+		v = quietNaNs(v)
+	}
 	Simplify(v)
 	v.Template = joinPieces(v.Template)
 	// A bit that the base hides may be part of what another form prints.
@@ -74,6 +78,28 @@ func (c *class) variant() *isa.Variant {
 	}
 	v.Default = v.Default.And(v.Ignored)
 	return v
+}
+
+// quietKinds are the kinds that print as an nvdisasm does that calls every NaN quiet.
+var quietKinds = map[isa.Kind]isa.Kind{isa.KindF16: isa.KindF16Q, isa.KindBF16: isa.KindBF16Q, isa.KindF32: isa.KindF32Q}
+
+// quietNaNs returns v with those kinds.
+func quietNaNs(v *isa.Variant) *isa.Variant {
+	q := *v
+	q.Template = slices.Clone(v.Template)
+	for i := range q.Template {
+		p := &q.Template[i]
+		p.Alts = slices.Clone(p.Alts)
+		for k := range p.Alts {
+			p.Alts[k] = slices.Clone(p.Alts[k])
+			for n := range p.Alts[k] {
+				if e := &p.Alts[k][n]; e.Lit == "" && quietKinds[e.Slot.Kind] != 0 {
+					e.Slot.Kind = quietKinds[e.Slot.Kind]
+				}
+			}
+		}
+	}
+	return &q
 }
 
 // usedFields lists the fields that v prints or tests.

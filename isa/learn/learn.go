@@ -88,8 +88,18 @@ func Learn(opt Options) (results []Result, err error) {
 		}
 	}
 	l := &run{opt: opt, pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}, tries: map[key]int{}}
+	if os[0].QuietNaN && opt.Base != nil {
+		vs := make([]*isa.Variant, len(opt.Base.Variants()))
+		for i, v := range opt.Base.Variants() {
+			vs[i] = quietNaNs(v)
+		}
+		l.opt.Base = isa.NewTable(opt.Arch, vs)
+	}
 	for _, r := range opt.Known {
 		if r.Variant != nil {
+			if os[0].QuietNaN {
+				r.Variant = quietNaNs(r.Variant)
+			}
 			Simplify(r.Variant)
 		}
 		l.known[key{r.Opcode, r.Class}] = r

@@ -37,8 +37,9 @@ func (a Answer) Silent() bool { return a.OK && a.Text == "" }
 // architecture. It is not safe for concurrent use.
 type Oracle struct {
 	Arch      isa.Arch
-	Questions int // processes forked or started
-	Words     int // words sent
+	QuietNaN  bool // it calls every NaN of 16 or 32 bits quiet, as version 12 does
+	Questions int  // processes forked or started
+	Words     int  // words sent
 
 	tool    string
 	dir     string
@@ -49,6 +50,9 @@ type Oracle struct {
 
 // nop is `NOP` with a legal schedule on every architecture.
 var nop = isa.Word{Lo: 0x7918, Hi: 0x000fc00000000000}
+
+// faddSNaN is `FADD R0, R0, +SNAN` on every architecture.
+var faddSNaN = isa.Word{Lo: 0x7f80000100007421, Hi: 0x000fca0000000000}
 
 // OpenOracle starts nvdisasm for arch. The fork server is compiled with cc into
 // cache; without a compiler every question starts a process of its own.
@@ -75,10 +79,12 @@ func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (o *Oracle, err er
 		o.Close()
 		return nil, err
 	}
-	if a := o.ask([]isa.Word{nop}); !a[0].OK {
+	a := o.ask([]isa.Word{nop, faddSNaN})
+	if !a[0].OK {
 		o.Close()
 		return nil, fmt.Errorf("%s does not disassemble a NOP for %s", tool, arch)
 	}
+	o.QuietNaN = strings.Contains(a[1].Text, "QNAN")
 	return o, nil
 }
 
