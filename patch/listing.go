@@ -30,12 +30,17 @@ type ListingStyle struct {
 // AppendLine appends the line of one instruction, with its newline. It allocates
 // nothing but room in dst.
 func (s ListingStyle) AppendLine(dst []byte, t *isa.Table, w isa.Word, pc uint64) []byte {
+	return s.AppendInst(dst, t, t.Decode(w), pc)
+}
+
+// AppendInst is AppendLine for an instruction that t has decoded.
+func (s ListingStyle) AppendInst(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []byte {
+	w := in.Word
 	dst = appendAddress(dst, pc)
 	if s.Control == ControlCuasm {
 		dst = isa.ControlOf(w).Append(dst)
 		dst = append(dst, ' ')
 	}
-	in := t.Decode(w)
 	dst = t.AppendText(dst, in, pc)
 	dst = append(dst, " ;"...)
 	if s.Control == ControlNvidia {

@@ -227,7 +227,11 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 // kernel puts the listing of one kernel into r.buf.
 func (r *disRun) kernel(k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.Table, e *elfx.Entry, matches []int) {
 	r.buf = r.buf[:0]
-	r.count(t, code.Data)
+	r.words += len(code.Data) / isa.WordSize
+	plain := !r.json && !r.style.Stable && !r.style.Labels && matches == nil
+	if !plain {
+		r.countUnknown(t, code.Data)
+	}
 	if r.json {
 		r.buf = appendKernelJSON(r.buf, k, code, c, t, e, matches)
 		return
@@ -240,7 +244,11 @@ func (r *disRun) kernel(k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.
 			r.buf = append(r.buf, "//   "+d+"\n"...)
 		}
 	}
-	if matches == nil {
+	switch {
+	case plain:
+		r.list(t, code.Data)
+		return
+	case matches == nil:
 		r.buf = r.style.AppendKernel(r.buf, t, code)
 		return
 	}
@@ -249,9 +257,19 @@ func (r *disRun) kernel(k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.
 	}
 }
 
-// count counts the words and those that are not known.
-func (r *disRun) count(t *isa.Table, data []byte) {
-	r.words += len(data) / isa.WordSize
+// list puts the lines of data into r.buf and counts the words that are not known.
+func (r *disRun) list(t *isa.Table, data []byte) {
+	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
+		in := t.Decode(isa.LoadWord(data[off:]))
+		if in.Status == isa.StatusUnknown {
+			r.unknown++
+		}
+		r.buf = r.style.AppendInst(r.buf, t, in, uint64(off))
+	}
+}
+
+// countUnknown counts the words of data that are not known.
+func (r *disRun) countUnknown(t *isa.Table, data []byte) {
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
 		if t.Decode(isa.LoadWord(data[off:])).Status == isa.StatusUnknown {
 			r.unknown++
