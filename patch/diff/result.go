@@ -168,6 +168,13 @@ func (r *Result) Err() error {
 
 // Verdict says in one sentence how the files compare, whatever counts.
 func (r *Result) Verdict() string {
+	if len(r.Errors) > 0 {
+		return "not everything could be read; of what could: " + r.verdict()
+	}
+	return r.verdict()
+}
+
+func (r *Result) verdict() string {
 	k := r.Kinds
 	switch {
 	case r.Compared == 0 && r.SameBytes:
