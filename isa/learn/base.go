@@ -17,18 +17,7 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 		if len(ws) == 0 {
 			continue
 		}
-		all := append(slices.Clone(ws), probes(v, ws[0])...)
-		wrong := 0
-		for i, a := range o.Ask(all) {
-			if m, miss := compare(t, all[i], a); miss && (a.OK || m.in.Status != isa.StatusUnknown) {
-				wrong++
-			}
-		}
-		name := ""
-		for i := 0; i < len(ws) && i < 4 && name == ""; i++ {
-			name = o.ClassOf(ws[i : i+1])[0]
-		}
-		if wrong == 0 && name == v.Class {
+		if holds(o, v, t, ws) {
 			res := Result{Opcode: opcodeOf(v.Value), Class: v.Class, Variant: v, Tested: len(ws)}
 			l.mu.Lock()
 			l.known[key{res.Opcode, res.Class}] = res
@@ -36,13 +25,44 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 				l.opt.Done(res)
 			}
 			l.mu.Unlock()
-			l.pool.add(name, ws[0])
+			l.pool.add(v.Class, ws[0])
 			continue
 		}
 		for i, n := range o.ClassOf(ws[:min(len(ws), 6)]) {
 			l.pool.add(n, ws[i])
 		}
 	}
+}
+
+// holds reports whether v, a variant of t, is right about ws, words of its own, and about
+// its limits.
+func holds(o *Oracle, v *isa.Variant, t *isa.Table, ws []isa.Word) bool {
+	all := append(slices.Clone(ws), probes(v, ws[0])...)
+	for i, a := range o.Ask(all) {
+		if m, miss := compare(t, all[i], a); miss && (a.OK || m.in.Status != isa.StatusUnknown) {
+			return false
+		}
+	}
+	return slices.Contains(o.ClassOf(ws[:min(len(ws), 4)]), v.Class)
+}
+
+// twin tries the variant of the class that has k's name and differs in bit 91 alone:
+// architectures without uniform registers ignore that bit in most classes.
+func (l *run) twin(o *Oracle, k key, hard []isa.Word) (Result, bool) {
+	l.mu.Lock()
+	r := l.results[key{k.op ^ 1<<12, k.name}]
+	l.mu.Unlock()
+	if r.Variant == nil || r.Misses > 0 {
+		return r, false
+	}
+	v := *r.Variant
+	v.Value = v.Value.Xor(isa.BitWord(91))
+	t := isa.NewTable(o.Arch, []*isa.Variant{&v})
+	ws := Sample(t, &v, l.opt.Tests)
+	if len(ws) == 0 || !holds(o, &v, t, append(ws, hard...)) {
+		return r, false
+	}
+	return Result{Opcode: k.op, Class: k.name, Variant: &v, Text: r.Text, Tested: len(ws)}, true
 }
 
 // probes returns words that show the limits of v: w with each constant bit flipped, the

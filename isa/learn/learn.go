@@ -212,7 +212,10 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 		l.mu.Lock()
 		hard := l.hard[k]
 		l.mu.Unlock()
-		res = LearnClass(o, k.name, samples, l.opt.Tests, hard)
+		var ok bool
+		if res, ok = l.twin(o, k, hard); !ok {
+			res = LearnClass(o, k.name, samples, l.opt.Tests, hard)
+		}
 		for i, name := range o.ClassOf(res.found) {
 			l.pool.add(name, res.found[i])
 		}

@@ -145,3 +145,31 @@ func TestAskFatal(t *testing.T) {
 		}
 	}
 }
+
+// Volta has no uniform registers, and nvdisasm ignores bit 91 in most of its classes: what
+// was learned of a class serves its twin.
+func TestTwin(t *testing.T) {
+	tool := oracletest.Tool(t, "nvdisasm12")
+	o, err := OpenOracle(tool, isa.Arch{SM: 70}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(o.Close)
+	fadd := isa.Word{Lo: 0x0000000502047221, Hi: 0x000fca0000000000} // FADD R4, R2, R5
+	name := o.ClassOf([]isa.Word{fadd})[0]
+	r := LearnClass(o, name, []isa.Word{fadd}, 300, nil)
+	l := &run{opt: Options{Tests: 300}, results: map[key]Result{{r.Opcode, name}: r}}
+	twin, ok := l.twin(o, key{r.Opcode ^ 1<<12, name}, nil)
+	if !ok || twin.Tested != 300 {
+		t.Fatal(twin, ok)
+	}
+	table := isa.NewTable(o.Arch, []*isa.Variant{r.Variant, twin.Variant})
+	for _, w := range []isa.Word{fadd, fadd.Xor(isa.BitWord(91))} {
+		if got := table.Text(table.Decode(w), 0); got != "FADD R4, R2, R5" {
+			t.Errorf("%v prints %q", w, got)
+		}
+	}
+	if _, ok := l.twin(o, key{0x1234, name}, nil); ok {
+		t.Error("a class without a twin has one")
+	}
+}
