@@ -25,6 +25,7 @@ type kernelPair struct {
 	a, b *kernelRec
 	by   Pairing
 	like float64 // of BySimilarity: 0 to 1
+	far  int     // how much of the names differs
 }
 
 // minLikeness is how alike two kernels with different names must be to be compared.
@@ -96,9 +97,9 @@ func (m *matcher) named(a, b []*kernelRec) {
 		x, y := g[0], g[1]
 		if len(x) > 1 || len(y) > 1 {
 			var found []kernelPair
-			for i, k := range x[:min(len(x), maxCandidates)] {
+			for _, k := range x[:min(len(x), maxCandidates)] {
 				for _, o := range y[:min(len(y), maxCandidates)] {
-					found = append(found, kernelPair{x[i], o, ByName, k.sketch.likeness(&o.sketch)})
+					found = append(found, kernelPair{a: k, b: o, by: ByName, like: k.sketch.likeness(&o.sketch)})
 				}
 			}
 			m.best(found)
@@ -140,9 +141,11 @@ func (m *matcher) best(found []kernelPair) {
 // compare orders pairs of kernels, the most alike first, and does not depend on which
 // file is the first.
 func (m *matcher) compare(x, y kernelPair) int {
+	if x.like != y.like || x.far != y.far {
+		return cmp.Or(cmp.Compare(y.like, x.like), cmp.Compare(x.far, y.far))
+	}
 	i, j, k, l := m.order[x.a], m.order[x.b], m.order[y.a], m.order[y.b]
-	return cmp.Or(cmp.Compare(y.like, x.like), cmp.Compare(nameDistance(x), nameDistance(y)),
-		cmp.Compare(min(x.a.name, x.b.name), min(y.a.name, y.b.name)), cmp.Compare(abs(i-j), abs(k-l)), cmp.Compare(i+j, k+l))
+	return cmp.Or(cmp.Compare(min(x.a.name, x.b.name), min(y.a.name, y.b.name)), cmp.Compare(abs(i-j), abs(k-l)), cmp.Compare(i+j, k+l))
 }
 
 // Bounds of the kernels of the other file that one is held against, and of those of them
@@ -186,12 +189,18 @@ func (m *matcher) likes(k *kernelRec, list []*kernelRec, swap bool) []kernelPair
 	var out []kernelPair
 	for _, o := range list[max(at-maxCandidates/2, 0):min(at+maxCandidates/2, len(list))] {
 		if like := k.sketch.likeness(&o.sketch); like >= minLikeness {
-			p := kernelPair{k, o, BySimilarity, like}
+			p := kernelPair{a: k, b: o, by: BySimilarity, like: like}
 			if swap {
 				p.a, p.b = o, k
 			}
 			out = append(out, p)
 		}
+	}
+	// Names can be long, so they are looked at where it may matter.
+	slices.SortStableFunc(out, func(x, y kernelPair) int { return cmp.Compare(y.like, x.like) })
+	out = out[:min(len(out), 4*maxKept)]
+	for i := range out {
+		out[i].far = nameDistance(out[i])
 	}
 	slices.SortFunc(out, m.compare)
 	return out[:min(len(out), maxKept)]
