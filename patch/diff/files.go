@@ -21,7 +21,7 @@ func Files(a, b *elfx.File, opt Options) (*Result, error) {
 		opt.Count = DefaultCount()
 	}
 	c := &comparer{opt: opt, r: &Result{Count: opt.Count}}
-	c.r.SameBytes = bytes.Equal(a.Data(), b.Data())
+	c.r.SameBytes = sameBytes(a, b)
 	for side, f := range []*elfx.File{a, b} {
 		c.index[side] = newIndex(f, side, c.jobs(), &opt)
 		c.side(f, c.index[side], []*Side{&c.r.A, &c.r.B}[side])
@@ -37,6 +37,31 @@ func Files(a, b *elfx.File, opt Options) (*Result, error) {
 		c.wrapping()
 	}
 	return c.r, nil
+}
+
+// sameBytes compares two files byte by byte, and gives the memory of what was compared
+// back as it goes.
+func sameBytes(a, b *elfx.File) bool {
+	p, q := a.Data(), b.Data()
+	if len(p) != len(q) {
+		return false
+	}
+	from := 0
+	for i, e := range a.Entries() {
+		end := int(e.PayloadOffset + e.PayloadSize)
+		if e.File != a || e.PayloadOffset < 0 || end <= from || end > len(p) {
+			continue
+		}
+		if !bytes.Equal(p[from:end], q[from:end]) {
+			return false
+		}
+		from = end
+		e.Done()
+		if i < len(b.Entries()) {
+			b.Entries()[i].Done()
+		}
+	}
+	return bytes.Equal(p[from:], q[from:])
 }
 
 // Cubins compares two cubins.
