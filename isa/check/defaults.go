@@ -31,7 +31,7 @@ func InheritDefaults(vs, base []*isa.Variant) {
 //
 // Of the bits that neither text nor legality depends on, the pattern that is most
 // frequent counts. Then the words that still do not come back say which other bits to
-// prefer; such a change stays only if more words come back with it.
+// prefer. A change stays only if more words come back with it.
 func FitDefaults(arch isa.Arch, vs []*isa.Variant, words []isa.Word) int {
 	t := isa.NewTable(arch, vs)
 	groups := map[*isa.Variant][]isa.Word{}
@@ -46,9 +46,14 @@ func FitDefaults(arch isa.Arch, vs []*isa.Variant, words []isa.Word) int {
 		if len(ws) == 0 {
 			continue
 		}
+		ws = ws[:min(len(ws), maxFit)]
 		old := v.Default
+		before, _ := comeBack(t, v, ws)
 		v.Default = mostFrequent(ws, v.Ignored)
 		preferBits(arch, vs, v, ws)
+		if after, _ := comeBack(isa.NewTable(arch, vs), v, ws); after <= before {
+			v.Default = old
+		}
 		if v.Default != old {
 			changed++
 		}
@@ -101,9 +106,6 @@ const maxFit = 2000
 
 // preferBits adds to v's default bits that make more of ws come back from their text.
 func preferBits(arch isa.Arch, vs []*isa.Variant, v *isa.Variant, ws []isa.Word) {
-	if len(ws) > maxFit {
-		ws = ws[:maxFit]
-	}
 	t := isa.NewTable(arch, vs)
 	for range 4 {
 		good, diff := comeBack(t, v, ws)
