@@ -156,7 +156,13 @@ func appendLabel(dst []byte, pc uint64) []byte {
 // appendStable writes a listing made for checking in: labels numbered in order
 // instead of addresses, and no padding behind the last instruction.
 func (s ListingStyle) appendStable(dst []byte, t *isa.Table, c *Code) []byte {
+	returns := returnAddresses(t, c.Data)
 	targets := Targets(t, c.Data)
+	for _, to := range returns {
+		targets = append(targets, to)
+	}
+	slices.Sort(targets)
+	targets = slices.Compact(targets)
 	n := codeEnd(t, c.Data)
 	var text []byte
 	for off := 0; off < n; off += isa.WordSize {
@@ -170,7 +176,11 @@ func (s ListingStyle) appendStable(dst []byte, t *isa.Table, c *Code) []byte {
 		}
 		in := t.Decode(w)
 		text = t.AppendText(text[:0], in, pc)
-		if to, ok := relTarget(in, pc); ok {
+		to, ok := relTarget(in, pc)
+		if !ok {
+			to, ok = returns[pc]
+		}
+		if ok {
 			text = stableTarget(text, to, targets)
 		}
 		dst = append(append(dst, text...), " ;\n"...)
@@ -178,8 +188,38 @@ func (s ListingStyle) appendStable(dst []byte, t *isa.Table, c *Code) []byte {
 	return dst
 }
 
-// stableTarget replaces a branch target by its label, or, where it is outside the
-// kernel, by a word without an address.
+// returnReach is how many instructions a return address may stand before its call.
+const returnReach = 64
+
+// returnAddresses returns, by the address of the MOV, the return addresses that MOVs put
+// into a register for a following CALL: immediates that are the address behind it.
+func returnAddresses(t *isa.Table, data []byte) map[uint64]uint64 {
+	out := map[uint64]uint64{}
+	name := func(off uint64) string {
+		in := t.Decode(isa.LoadWord(data[off:]))
+		if in.Status != isa.StatusKnown {
+			return ""
+		}
+		return in.Variant.Mnemonic()
+	}
+	for pc := uint64(0); pc+isa.WordSize <= uint64(len(data)); pc += isa.WordSize {
+		if name(pc) != "MOV" {
+			continue
+		}
+		ops := t.Split(t.Decode(isa.LoadWord(data[pc:])), pc).Operands
+		to, err := strconv.ParseUint(ops[len(ops)-1], 0, 64)
+		if err != nil || to%isa.WordSize != 0 || to < pc+2*isa.WordSize || to > pc+(returnReach+1)*isa.WordSize || to > uint64(len(data)) {
+			continue
+		}
+		if name(to-isa.WordSize) == "CALL" {
+			out[pc] = to
+		}
+	}
+	return out
+}
+
+// stableTarget replaces the address that text names by its label, or, where it is outside
+// the kernel, by a word without an address.
 func stableTarget(text []byte, to uint64, targets []uint64) []byte {
 	addr := "0x" + strconv.FormatUint(to, 16)
 	if int64(to) < 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/diff"
 )
 
 const disUsage = `usage: cupatch dis [OPTIONS] FILE…
@@ -213,7 +214,11 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 		r.stdout.WriteString(r.title)
 		r.title = ""
 		if header {
-			fmt.Fprintf(r.stdout, "// entry %s (%s)\n", e.ID(), c.Arch)
+			name := "entry " + e.ID()
+			if r.style.Stable { // without the file and the number in it
+				name = "cubin"
+			}
+			fmt.Fprintf(r.stdout, "// %s (%s)\n", name, c.Arch)
 			header = false
 		}
 		r.kernel(k, code, c, table, e, matches)
@@ -237,7 +242,7 @@ func (r *disRun) kernel(k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.
 		return
 	}
 	if r.style.Stable {
-		r.buf = append(r.buf, "// kernel "+k.Name+"\n"...)
+		r.buf = append(r.buf, "// kernel "+diff.StableName(k.Name)+"\n"...)
 	} else {
 		r.buf = append(r.buf, patch.KernelHeader(code, c.Arch)+"\n"...)
 		if d := k.Demangled(); d != k.Name {

@@ -10,6 +10,7 @@ import (
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/diff"
 )
 
 // A jsonKernel is a kernel as dis --json prints it.
@@ -99,7 +100,9 @@ func kernelOrder(c *elfx.Cubin, sorted bool) []*elfx.Kernel {
 		out[i] = &ks[i]
 	}
 	if sorted {
-		slices.SortStableFunc(out, func(a, b *elfx.Kernel) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortStableFunc(out, func(a, b *elfx.Kernel) int {
+			return strings.Compare(diff.StableName(a.Name), diff.StableName(b.Name))
+		})
 	}
 	return out
 }

@@ -68,7 +68,7 @@ type env struct {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	e := &env{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr, isTTY: isTerminal(stdout)}
 	err := e.dispatch(args)
-	if ferr := e.stdout.Flush(); ferr != nil && err == nil {
+	if ferr := e.stdout.Flush(); ferr != nil && statusOf(err) < 2 {
 		err = fmt.Errorf("standard output: %w", ferr)
 	}
 	return e.finish(err)
@@ -103,6 +103,18 @@ func (e *env) dispatch(args []string) error {
 		return nil
 	}
 	return err
+}
+
+// statusOf returns the exit status that err means.
+func statusOf(err error) int {
+	if err == nil {
+		return 0
+	}
+	var x *exitError
+	if errors.As(err, &x) {
+		return x.code
+	}
+	return 2
 }
 
 // finish reports err and turns it into the exit status.
