@@ -82,8 +82,8 @@ func (t *Table) WithOperand(in Inst, n int, text string, pc uint64) (Word, error
 		if spans := operandSpans(old[start:]); n >= 0 && n < len(spans) {
 			lo, hi := start+spans[n][0], start+spans[n][1]
 			w, err := t.Encode(old[:lo]+text+old[hi:], pc, &in.Word)
-			if e, ok := err.(*SyntaxError); ok && e.Pos >= lo {
-				e.Pos = min(e.Pos-lo, len(text))
+			if e, ok := err.(*SyntaxError); ok {
+				e.Text, e.Pos = text, min(max(e.Pos-lo, 0), len(text))
 			}
 			return w, err
 		}

@@ -88,6 +88,20 @@ func TestRefusedValues(t *testing.T) {
 	}
 }
 
+// An operand that does not fit is named itself, with its own columns.
+func TestWithOperandError(t *testing.T) {
+	tab := miniTable(t)
+	w, err := tab.Encode("FADD R1, R2, 1", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tab.WithOperand(tab.Decode(w), 1, "Q7", 0)
+	e, ok := err.(*SyntaxError)
+	if !ok || e.Text != "Q7" || e.Pos != 0 || !strings.HasSuffix(e.Error(), `found "Q7"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOperands(t *testing.T) {
 	tab := miniTable(t)
 	var got []string

@@ -92,6 +92,9 @@ func ownTable(a isa.Arch) (*isa.Table, error) {
 	if dir == "" {
 		return nil, nil
 	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("%s: %w", tablesVar, err)
+	}
 	f, err := readTableFile(filepath.Join(dir, a.String()+".txt"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -79,11 +79,21 @@ func runIsaShow(e *env, args []string) error {
 	}
 	ds := []*isa.Description{}
 	var vs []*isa.Variant
+	var classes []string
 	for _, v := range t.Variants() {
-		if slices.Contains(v.Mnemonics(), rest[0]) && elfx.MatchGlob(*class, v.Class) {
+		if !slices.Contains(v.Mnemonics(), rest[0]) {
+			continue
+		}
+		classes = append(classes, v.Class)
+		if elfx.MatchGlob(*class, v.Class) {
 			ds = append(ds, t.Describe(v))
 			vs = append(vs, v)
 		}
+	}
+	if len(ds) == 0 && len(classes) > 0 {
+		x := answerNo("%s of %s has no class %s", rest[0], t.Arch(), *class)
+		x.hint = "classes: " + strings.Join(classes, " ")
+		return x
 	}
 	if len(ds) == 0 {
 		x := answerNo("%s has no instruction %s", t.Arch(), rest[0])

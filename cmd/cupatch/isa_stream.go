@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -68,13 +69,13 @@ type decoder struct {
 }
 
 func runIsaDecode(e *env, args []string) error {
-	fs := e.flags()
-	arch := archFlag(fs)
+	flags := e.flags()
+	arch := archFlag(flags)
 	d := decoder{}
-	fs.StringVar(&d.control, "control", "", "")
-	fs.Lookup("control").NoOptDefVal = "cuasm"
-	fs.BoolVar(&d.strict, "strict", false, "")
-	rest, err := e.parse(fs, args)
+	flags.StringVar(&d.control, "control", "", "")
+	flags.Lookup("control").NoOptDefVal = "cuasm"
+	flags.BoolVar(&d.strict, "strict", false, "")
+	rest, err := e.parse(flags, args)
 	if err != nil {
 		return err
 	}
@@ -84,9 +85,13 @@ func runIsaDecode(e *env, args []string) error {
 	if d.table, err = e.table(*arch); err != nil {
 		return err
 	}
-	if len(rest) == 2 || len(rest) == 3 {
-		if _, _, err := isa.ParseWord(strings.Join(rest, " ")); err == nil {
-			_, err = e.stdout.Write(d.line([]byte(strings.Join(rest, " "))))
+	if len(rest) > 0 && len(rest) <= 3 && rest[0] != "-" {
+		if _, err := os.Stat(rest[0]); errors.Is(err, fs.ErrNotExist) {
+			line := strings.Join(rest, " ")
+			if _, _, err := parseWordLine(line); err != nil {
+				return e.usagef("%s is neither a file nor a word LO HI [PC]: %v", line, err)
+			}
+			_, err = e.stdout.Write(d.line([]byte(line)))
 			return errors.Join(err, d.status())
 		}
 	}
