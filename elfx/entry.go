@@ -2,7 +2,6 @@ package elfx
 
 import (
 	"fmt"
-	"strings"
 )
 
 // A Kind is what an entry of a container holds.
@@ -168,8 +167,14 @@ func (e *Entry) FileOffset(off int64) int64 {
 	return e.PayloadOffset + off
 }
 
-// Stored reports whether the payload lies in the file as it is.
+// Stored reports whether the payload lies in the file as it is, at FileOffset. Whether
+// its memory is the file's is another question: see Shared.
 func (e *Entry) Stored() bool { return e.Size > 0 && e.FileOffset(0) >= 0 }
+
+// Shared reports whether Data and DataIn return memory that belongs to the file, or to
+// the concatenation that the entry is a part of, and that must not be written to. In a
+// member of a zip file that is so of entries that are not Stored, too.
+func (e *Entry) Shared() bool { return e.Parent != nil || e.Compression == Stored }
 
 // Raw returns the bytes as they are stored, without padding, or nil for a part of a
 // compressed concatenation.
@@ -185,11 +190,15 @@ func (e *Entry) place() string {
 	if e.Container != nil && e.Container.Kind == ContainerCubin {
 		return e.File.Name
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s: entry #%d (%s %s)", e.File.Name, e.Number, e.Kind, e.Target()))
+	what := e.Kind.String()
+	if t := e.Target(); t != "" {
+		what += " " + t
+	}
+	return fmt.Sprintf("%s: entry #%d (%s)", e.File.Name, e.Number, what)
 }
 
-// Data returns the entry's bytes, decompressed. Stored entries are a slice of the
-// file; others are decoded anew by every call, so that the memory is the caller's
+// Data returns the entry's bytes, decompressed. Entries that are Shared are a slice of
+// the file; others are decoded anew by every call, so that the memory is the caller's
 // to keep or drop.
 func (e *Entry) Data() ([]byte, error) { return e.DataIn(nil) }
 

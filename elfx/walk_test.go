@@ -197,3 +197,41 @@ func TestOpenFile(t *testing.T) {
 		t.Errorf("closed again: %v", err)
 	}
 }
+
+// TestShared decodes the entries of zip members and plain files into memory of the
+// caller's: it is used just where Shared says that the bytes are not the file's.
+func TestShared(t *testing.T) {
+	paths, _ := filepath.Glob("../testdata/fatbin/*.fatbin")
+	seen := map[bool]int{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range [][]byte{data, makeZip(t, map[string][]byte{"x.fatbin": data}, "x.fatbin")} {
+			err = WalkData("x", in, nil, func(name string, f *File, err error) error {
+				if err != nil {
+					return err
+				}
+				for _, e := range f.Entries() {
+					buf := make([]byte, 0, e.Size+1)
+					d, err := e.DataIn(buf)
+					if err != nil || len(d) == 0 {
+						continue
+					}
+					if mine := &d[0] == &buf[:1][0]; mine == e.Shared() {
+						t.Errorf("%s: entry #%d: in the caller's memory %v, Shared %v", name, e.Number, mine, e.Shared())
+					}
+					seen[e.Shared()]++
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(path, err)
+			}
+		}
+	}
+	if seen[true] < 10 || seen[false] < 10 {
+		t.Errorf("too few entries: %v", seen)
+	}
+}

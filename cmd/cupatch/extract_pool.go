@@ -85,7 +85,7 @@ func existsError(paths []string) error {
 
 // writeOne writes the file of a job and returns the memory for the next one.
 func (x *extraction) writeOne(j *extractJob, buf []byte) ([]byte, error) {
-	if n := j.entry.Size; !j.entry.Stored() && int64(cap(buf)) < n && n < keepBuffer {
+	if n := j.entry.Size; !j.entry.Shared() && int64(cap(buf)) < n && n < keepBuffer {
 		buf = make([]byte, 0, n+n/4)
 	}
 	data, err := entryData(j.entry, buf)
@@ -106,7 +106,7 @@ type budget struct {
 
 // take waits until the entry fits. One that is larger than everything goes alone.
 func (b *budget) take(e *elfx.Entry) int64 {
-	if e.Stored() {
+	if e.Shared() && e.Parent == nil {
 		return 0
 	}
 	cost := min(e.Size, inFlight)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,7 +30,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"mode": scriptMode, "links": scriptLinks},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"mode": scriptMode, "links": scriptLinks, "zip": scriptZip},
 	})
 }
 
@@ -44,4 +46,20 @@ func scriptMode(ts *testscript.TestScript, neg bool, args []string) {
 // scriptLinks makes a hard link: links OLD NEW.
 func scriptLinks(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Link(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
+}
+
+// scriptZip makes a zip file of files under their last names: zip OUT FILE….
+func scriptZip(ts *testscript.TestScript, neg bool, args []string) {
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for _, name := range args[1:] {
+		data, err := os.ReadFile(ts.MkAbs(name))
+		ts.Check(err)
+		w, err := z.Create(filepath.Base(name))
+		ts.Check(err)
+		_, err = w.Write(data)
+		ts.Check(err)
+	}
+	ts.Check(z.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), buf.Bytes(), 0o666))
 }

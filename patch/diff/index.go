@@ -112,7 +112,7 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 		}
 		return buf
 	}
-	if !r.entry.Stored() && r.entry.Parent == nil && cap(data) > cap(buf) {
+	if !r.entry.Shared() && cap(data) > cap(buf) {
 		buf = data
 	}
 	r.hash = sha256.Sum256(data)
@@ -126,7 +126,7 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 	}
 	r.arch = c.Arch
 	table := TableFor(c)
-	keep := r.entry.File.Size <= maxMade && r.entry.Stored() // else the memory is used again
+	keep := r.entry.File.Size <= maxMade && r.entry.Shared() // else the memory is used again
 	for i := range c.Kernels() {
 		k := &c.Kernels()[i]
 		if opt.Kernel != nil && !opt.Kernel(k) {
