@@ -1,7 +1,9 @@
 package patch
 
 import (
+	"bytes"
 	"fmt"
+	"math/bits"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -40,9 +42,44 @@ func AppendDiff(dst []byte, t *isa.Table, c *Code, name string, edits []Edit, co
 			}
 			for _, e := range edits[first:i] {
 				dst = append(dst, '+')
-				dst = style.AppendLine(dst, t, e.New, e.PC)
+				dst = appendNew(dst, style, t, e)
 			}
 		}
 	}
 	return dst
+}
+
+// appendNew appends the line of an edit's new word.
+func appendNew(dst []byte, style ListingStyle, t *isa.Table, e Edit) []byte {
+	start := len(dst)
+	dst = style.AppendLine(dst, t, e.New, e.PC)
+	if read(dst[start:]) != read(style.AppendLine(nil, t, e.Old, e.PC)) {
+		return dst
+	}
+	dst = append(dst[:len(dst)-1], " // "...)
+	return append(append(dst, differingBits(e.Old, e.New)...), '\n')
+}
+
+// read returns a line of a listing without its comment.
+func read(line []byte) string {
+	text, _, _ := bytes.Cut(line, []byte(" ;"))
+	return string(text)
+}
+
+// differingBits names the bits from the first to the last in which two words differ, as
+// rules write them, and their values: bits[122..122] 0x0 -> 0x1.
+func differingBits(old, now isa.Word) string {
+	d := old.Xor(now)
+	lo, hi := bits.TrailingZeros64(d.Lo), 63-bits.LeadingZeros64(d.Lo)
+	if d.Hi != 0 {
+		hi = 127 - bits.LeadingZeros64(d.Hi)
+	}
+	if d.Lo == 0 {
+		lo = 64 + bits.TrailingZeros64(d.Hi)
+	}
+	if hi-lo > 63 {
+		return fmt.Sprintf("word %s -> %s", old, now)
+	}
+	f := isa.Bits(lo, hi)
+	return fmt.Sprintf("bits[%d..%d] %#x -> %#x", lo, hi, f.Get(old), f.Get(now))
 }

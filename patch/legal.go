@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,15 +17,16 @@ const (
 	RefuseFootprint = "footprint" // another destination, another width, or registers that the kernel has not
 	RefuseHidden    = "hidden"    // text that hides an operand
 	RefuseClass     = "class"     // bits that turn the instruction into one of another encoding class
+	RefuseTarget    = "target"    // a branch to where the kernel has no instruction
 )
 
-var refuseKinds = []string{RefuseValue, RefuseSchedule, RefuseFootprint, RefuseHidden, RefuseClass}
+var refuseKinds = []string{RefuseValue, RefuseSchedule, RefuseFootprint, RefuseHidden, RefuseClass, RefuseTarget}
 
 // An Allow holds the names of what a plan does in spite of knowing better.
 type Allow map[string]bool
 
 // ParseAllow reads names separated by commas: value, schedule, footprint, hidden,
-// class.
+// class, target.
 func ParseAllow(s string) (Allow, error) {
 	a := Allow{}
 	for _, name := range strings.Split(s, ",") {
@@ -40,6 +42,13 @@ func ParseAllow(s string) (Allow, error) {
 	return a, nil
 }
 
+// with returns the names of both.
+func (a Allow) with(b Allow) Allow {
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
+}
+
 // refuse returns an error for a change that is refused, or nil where it is allowed.
 func (ed *editing) refuse(kind string, pos int, format string, args ...any) error {
 	if ed.ctx.allow[kind] {
@@ -47,8 +56,20 @@ func (ed *editing) refuse(kind string, pos int, format string, args ...any) erro
 	}
 	e := ed.errorf(pos, "refused: "+format, args...)
 	e.refused = kind
-	e.Help = fmt.Sprintf("--allow %s does it all the same; --skip-refused leaves such instructions alone", kind)
+	e.Help = allowHint(kind) + "; --skip-refused leaves such instructions alone"
 	return e
+}
+
+func allowHint(kind string) string { return "--allow " + kind + " does it all the same" }
+
+// check refuses what the new word must not be.
+func (ed *editing) check() error {
+	now := ed.view()
+	ck := &checker{allow: ed.ctx.allow, old: &ed.old, now: now, whole: ed.whole}
+	if r := ck.check(); r != nil {
+		return ed.refuse(r.kind, ed.posOf(r.mask), "%s", r.msg)
+	}
+	return nil
 }
 
 // posOf returns the position of the last change that touched bits of mask.
@@ -70,111 +91,6 @@ var (
 	codeMask  = schedMask.Or(isa.WBarField.Mask()).Or(isa.RBarField.Mask()).Or(isa.WaitField.Mask())
 	guardMask = isa.GuardField.Mask().Or(isa.GuardNot.Mask())
 )
-
-// check refuses what the new word must not be.
-func (ed *editing) check() error {
-	if ed.word == ed.old.in.Word {
-		return nil
-	}
-	diff := ed.word.Xor(ed.old.in.Word)
-	if !diff.And(schedMask).IsZero() {
-		if err := ed.checkSchedule(); err != nil {
-			return err
-		}
-	}
-	if diff.AndNot(codeMask.Or(guardMask)).IsZero() {
-		return ed.checkStillKnown()
-	}
-	for _, f := range []func(diff isa.Word) error{ed.checkClass, ed.checkValues, ed.checkFootprint} {
-		if err := f(diff); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkStillKnown refuses a control code that the instruction cannot have: a branch,
-// for one, sets no scoreboard.
-func (ed *editing) checkStillKnown() error {
-	if ed.old.in.Status == ed.inst().Status {
-		return nil
-	}
-	return ed.refuse(RefuseSchedule, ed.posOf(codeMask), "this instruction cannot have the control code %s", isa.ControlOf(ed.word))
-}
-
-// checkSchedule sees that bits 105–109 and 122–124 hold a combination that exists.
-func (ed *editing) checkSchedule() error {
-	old, now := isa.ControlOf(ed.old.in.Word), isa.ControlOf(ed.word)
-	pos := ed.posOf(schedMask)
-	if old.Yield != now.Yield && isa.ReuseField.Get(ed.word) != 0 {
-		what := "bits 122–124 are reuse flags while yield is - and the batch number while it is Y; they are not 0"
-		if err := ed.refuse(RefuseSchedule, ed.posOf(isa.YieldField.Mask()), "%s", what); err != nil {
-			return err
-		}
-	}
-	in := ed.inst()
-	bad := in.BadSched
-	if in.Variant == nil {
-		bad = !isa.Sched(7).Legal(ed.word)
-	}
-	if !bad {
-		return nil
-	}
-	switch {
-	case !now.Yield && (now.Stall == 0 || now.Stall > 11):
-		return ed.refuse(RefuseSchedule, pos, "stall %d does not exist with yield -, which takes 1 to 11; with yield=Y it takes 0 to 15", now.Stall)
-	case !now.Yield:
-		return ed.refuse(RefuseSchedule, pos, "reuse flags %s: this instruction reads no register there", reuseNames(now.Reuse))
-	}
-	return ed.refuse(RefuseSchedule, pos, "batch number %d does not exist here", now.Batch)
-}
-
-func reuseNames(bits uint8) string {
-	var out []string
-	for i := range 3 {
-		if bits>>i&1 != 0 {
-			out = append(out, string(rune('a'+i)))
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-// checkClass refuses that bits turn one encoding class into another, unless the whole
-// instruction was replaced.
-func (ed *editing) checkClass(diff isa.Word) error {
-	if ed.whole {
-		return nil
-	}
-	old, now := ed.old.in, ed.inst()
-	switch {
-	case old.Variant == nil && now.Variant == nil:
-		if diff.And(isa.Word{Lo: 0xfff, Hi: 1 << 27}).IsZero() {
-			return nil
-		}
-		return ed.refuse(RefuseClass, ed.posOf(everyBit), "the opcode changes")
-	case old.Variant == nil || now.Variant == nil:
-		return ed.refuse(RefuseClass, ed.posOf(everyBit), "%s becomes %s", className(old), className(now))
-	case old.Variant.Class == now.Variant.Class:
-		return nil
-	}
-	return ed.refuse(RefuseClass, ed.posOf(everyBit), "%s becomes %s", className(old), className(now))
-}
-
-func className(in isa.Inst) string {
-	if in.Variant == nil {
-		return "a word that is not known"
-	}
-	return "class " + in.Variant.Class
-}
-
-// checkValues refuses values that mean nothing.
-func (ed *editing) checkValues(isa.Word) error {
-	msg, mask := meaningless(ed.ctx.code.table, ed.old.in, ed.inst())
-	if msg == "" {
-		return nil
-	}
-	return ed.refuse(RefuseValue, ed.posOf(mask), "%s", msg)
-}
 
 // meaningless says what in now means nothing and did not stand in old, and which bits
 // hold it; "" if there is nothing.
@@ -254,36 +170,6 @@ func registerNumber(s string) (int, bool) {
 		return -1, true
 	}
 	return n, true
-}
-
-// checkFootprint refuses another destination, another number of registers, and
-// registers beyond those that the kernel has. Neither alignment nor what lives in the
-// registers that a wider access takes in is known here.
-func (ed *editing) checkFootprint(diff isa.Word) error {
-	now := ed.view()
-	if f, ok := footprintOf(now); ok {
-		if g, had := footprintOf(&ed.old); had && f != g {
-			if err := ed.refuse(RefuseFootprint, ed.posOf(everyBit), "footprint %s becomes %s", g, f); err != nil {
-				return err
-			}
-		}
-	}
-	regs := ed.ctx.code.Regs
-	if regs == 0 || now.in.Status != isa.StatusKnown {
-		return nil
-	}
-	was := map[int]bool{}
-	if ed.old.in.Status == isa.StatusKnown {
-		for _, n := range registersOf(ed.old.split().Operands) {
-			was[n] = true
-		}
-	}
-	for _, n := range registersOf(now.split().Operands) {
-		if n >= regs && !was[n] {
-			return ed.refuse(RefuseFootprint, ed.posOf(everyBit), "R%d is beyond the %d registers of the kernel", n, regs)
-		}
-	}
-	return nil
 }
 
 // registersOf returns the numbers of all registers of the file R that operands name.

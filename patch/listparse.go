@@ -3,6 +3,7 @@ package patch
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,6 +17,7 @@ type ListedInst struct {
 	Line    int
 	Entry   string // of the header line above; "" for none
 	Kernel  string
+	Arch    string // of the header line above, as written there; "" for none
 	PC      uint64
 	HasPC   bool
 	Control *isa.Control // nil in a listing without control codes: they stay
@@ -49,11 +51,11 @@ func ParseListing(name string, r io.Reader) ([]ListedInst, error) {
 	var out []ListedInst
 	sc := bufio.NewScanner(r)
 	sc.Buffer(nil, 1<<20)
-	entry, kernel := "", ""
+	entry, kernel, arch := "", "", ""
 	for line := 1; sc.Scan(); line++ {
 		s := strings.TrimSpace(strings.TrimPrefix(sc.Text(), "\ufeff"))
 		if rest, ok := strings.CutPrefix(s, "// entry "); ok {
-			entry = entryNumber(rest)
+			entry, kernel, arch = entryNumber(rest), "", ""
 			continue
 		}
 		if rest, ok := strings.CutPrefix(s, "// kernel "); ok {
@@ -61,7 +63,7 @@ func ParseListing(name string, r io.Reader) ([]ListedInst, error) {
 			if err != nil {
 				return nil, &ListingError{name, line, err}
 			}
-			kernel = k
+			kernel, arch = k, headerArch(rest)
 			continue
 		}
 		if s == "" || strings.HasPrefix(s, "//") || strings.HasPrefix(s, ".L") && strings.HasSuffix(s, ":") {
@@ -71,7 +73,7 @@ func ParseListing(name string, r io.Reader) ([]ListedInst, error) {
 		if err != nil {
 			return nil, &ListingError{name, line, err}
 		}
-		in.Line, in.Entry, in.Kernel = line, entry, kernel
+		in.Line, in.Entry, in.Kernel, in.Arch = line, entry, kernel, arch
 		out = append(out, in)
 	}
 	if err := sc.Err(); err != nil {
@@ -108,6 +110,21 @@ func entryNumber(s string) string {
 	}
 	n, _, _ := strings.Cut(s, " ")
 	return n
+}
+
+// headerArch returns the sm_90 of `NAME (sm_90, 53 registers, 640 bytes)`, "" where no
+// architecture stands there.
+func headerArch(s string) string {
+	i := strings.LastIndex(s, " (")
+	if i < 0 {
+		return ""
+	}
+	arch, _, _ := strings.Cut(s[i+2:], ",")
+	arch = strings.TrimSuffix(arch, ")")
+	if _, err := isa.ParseArch(arch); err != nil {
+		return ""
+	}
+	return arch
 }
 
 func unquoteName(s string) (string, error) {
@@ -180,40 +197,50 @@ func (in *ListedInst) parseTail(s string) error {
 	return nil
 }
 
-// Encode returns the word that a line of an edited listing means in place of old.
+// Encode returns the word that a line of an edited listing means in place of old. What
+// concerns the kernel, its registers and its size, is not checked.
 func (in *ListedInst) Encode(t *isa.Table, old isa.Word, allow Allow) (isa.Word, error) {
-	w := old
-	if in.Text != t.Text(t.Decode(old), in.PC) {
-		raw, ok, err := parseRaw(in.Text)
-		if ok || err != nil {
-			if err != nil {
-				return w, err
-			}
-			w = raw
-		} else if w, err = encodeOver(t, in.Text, in.PC, old); err != nil {
-			if h, ok := err.(*hiddenError); !ok || !allow[RefuseHidden] {
-				return w, err
-			} else {
-				w = h.word
-			}
-		}
+	return in.encodeIn(newCodeState(&Code{}, t), old, Allow{RefuseFootprint: true, RefuseTarget: true}.with(allow))
+}
+
+// encodeIn is Encode for a line of the kernel c, with all that a rule's change is refused
+// for.
+func (in *ListedInst) encodeIn(c *codeState, old isa.Word, allow Allow) (isa.Word, error) {
+	w, whole, err := in.encodeText(c.table, old, allow)
+	if err != nil {
+		return w, err
 	}
-	if msg, _ := meaningless(t, t.Decode(old), t.Decode(w)); msg != "" && !allow[RefuseValue] {
-		return w, fmt.Errorf("%s", msg)
+	if in.Control != nil {
+		w = in.Control.SetCode(w)
 	}
-	if in.Control == nil {
+	if w == old {
 		return w, nil
 	}
-	c := *in.Control
-	before := isa.ControlOf(w)
-	w = c.SetCode(w)
-	if before.Yield != c.Yield && isa.ReuseField.Get(w) != 0 && !allow[RefuseSchedule] {
-		return w, fmt.Errorf("yield changes while bits 122–124 are not 0: they are reuse flags with - and the batch number with Y")
-	}
-	if n := t.Decode(w); n.BadSched && !t.Decode(old).BadSched && !allow[RefuseSchedule] {
-		return w, fmt.Errorf("control code %s does not exist for this instruction", c)
+	at := func(w isa.Word) *view { return &view{code: c, idx: int(in.PC / isa.WordSize), in: c.table.Decode(w)} }
+	ck := &checker{allow: allow, old: at(old), now: at(w), whole: whole}
+	if r := ck.check(); r != nil {
+		return w, r
 	}
 	return w, nil
+}
+
+// encodeText encodes the text of a line; whole reports that it is not what stands there.
+func (in *ListedInst) encodeText(t *isa.Table, old isa.Word, allow Allow) (w isa.Word, whole bool, err error) {
+	if in.Text == t.Text(t.Decode(old), in.PC) {
+		return old, false, nil
+	}
+	w, raw, err := parseRaw(in.Text)
+	if raw || err != nil {
+		return w, true, err
+	}
+	w, err = encodeOver(t, in.Text, in.PC, old)
+	var hidden *hiddenError
+	if errors.As(err, &hidden) {
+		if w, err = hidden.word, nil; !allow[RefuseHidden] {
+			err = &refusal{kind: RefuseHidden, msg: hidden.Error()}
+		}
+	}
+	return w, true, err
 }
 
 // parseRaw reads `.word 0xLO, 0xHI` and its kin.
