@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 
@@ -24,14 +25,16 @@ one is not what the report says, nothing is written.
 
   -o, --output OUT     write there; - is standard output
   -i, --in-place       replace FILE itself
-      --backup SUFFIX  with -i, keep the old file as FILE.SUFFIX
+      --backup SUFFIX  with -i, keep the old file under its name with SUFFIX
+                       appended: --backup .orig
   -n, --dry-run        write nothing, show what would change
       --relocate       a kernel may stand at another place, or in another entry, if
                        its code has the hash that the report gives
       --report FILE    write the edits as a report
       --keep-original  with --report: keep the bytes that are overwritten in
                        FILE.original, so that revert gives back the very file
-      --allow NAMES    for a listing: hidden, schedule, value, as for patch
+      --allow NAMES    for a listing: footprint, hidden, schedule, target, value, as
+                       for patch
       --no-warn NAMES  silence warnings, as for patch
       --no-grow        fail rather than make a file larger
 
@@ -54,7 +57,8 @@ patch --keep-original writes, has the old bytes.
 
   -o, --output OUT     write there; - is standard output
   -i, --in-place       replace FILE itself
-      --backup SUFFIX  with -i, keep the old file as FILE.SUFFIX
+      --backup SUFFIX  with -i, keep the old file under its name with SUFFIX
+                       appended: --backup .orig
   -n, --dry-run        write nothing, show what would change
       --relocate       as for apply
       --no-grow        fail rather than make a file larger
@@ -137,7 +141,10 @@ func (r *applyRun) parseTwo(fs *pflag.FlagSet, args []string) ([]string, error) 
 	if files[0] == "-" && files[1] == "-" {
 		return nil, r.usagef("only one of the files can be standard input")
 	}
-	return files, r.target.check(r.env, r.dryRun)
+	if err := r.target.check(r.env, fs, r.dryRun); err != nil {
+		return nil, err
+	}
+	return files, r.target.checkKeep(r.env, r.report)
 }
 
 // openOne opens one file that is to be changed.
@@ -310,34 +317,49 @@ func (r *applyRun) fromListing(targets []*patch.Target) ([]patch.Located, error)
 
 // finish shows the edits, and writes the output and the report.
 func (r *applyRun) finish(f *elfx.File, located []patch.Located) error {
+	out, err := r.prepare(f)
+	if err != nil {
+		return err
+	}
 	c := &change{input: f.Name}
 	if f.Name == "-" {
 		c.data = f.Data()
 	}
-	var outs []string
-	var err error
-	if !r.dryRun {
-		if outs, err = r.target.paths([]string{f.Name}); err != nil {
-			return err
-		}
-	}
 	var n int
 	c.edits, n = editsByEntry(located)
-	rep := patch.NewReport(toolName(), nil, &patch.Summary{Matched: n, Changed: n})
-	rf, err := r.describe(f, located, rep)
-	if err != nil {
-		return err
+	return r.target.keeping(r.env, r.report, func() (*patch.Report, error) {
+		rep := patch.NewReport(toolName(), nil, &patch.Summary{Matched: n, Changed: n})
+		rf, err := r.describe(f, located, rep)
+		if err != nil {
+			return nil, err
+		}
+		if r.dryRun {
+			r.notef("%s: %s would change; nothing written (dry run)", f.Name, plural(n, "word", "words"))
+		} else if err := r.write(f, c, out, &rf, n); err != nil {
+			return nil, err
+		}
+		rep.Files = append(rep.Files, rf)
+		return rep, nil
+	})
+}
+
+// prepare returns the output path, "" for a dry run.
+func (r *applyRun) prepare(f *elfx.File) (string, error) {
+	used := &pathSet{}
+	used.reads("edits", r.source)
+	if _, err := os.Stat(originalName(r.source)); r.revert && err == nil {
+		used.reads("old bytes", originalName(r.source))
 	}
+	r.target.beside(used, r.report)
 	if r.dryRun {
-		r.notef("%s: %d words would change; nothing written (dry run)", f.Name, n)
-	} else if err := r.write(f, c, outs[0], &rf, n); err != nil {
-		return err
+		used.reads(inputFile, f.Name)
+		return "", used.check()
 	}
-	if r.report == "" {
-		return nil
+	outs, err := r.target.prepare(used, []string{f.Name})
+	if err != nil {
+		return "", err
 	}
-	rep.Files = append(rep.Files, rf)
-	return r.saveReport(r.report, rep)
+	return outs[0], nil
 }
 
 // describe prints the diff and the warnings, and returns what a report says of the file.
@@ -379,11 +401,10 @@ func (r *applyRun) write(f *elfx.File, c *change, out string, rf *patch.ReportFi
 			return err
 		}
 	}
-	write := func() error { rf.Output, err = r.target.write(r.env, c, out); return err }
-	if err := r.target.keeping(r.env, r.report, write); err != nil {
+	if rf.Output, err = r.target.write(r.env, c, out); err != nil {
 		return err
 	}
-	r.notef("%s: written to %s; read back: %d words differ, nothing else", f.Name, out, n)
+	r.notef("%s: written to %s; read back: %s, nothing else", f.Name, out, wordsDiffer(n))
 	if c.undo != nil {
 		r.notef("%s: byte for byte the file that was patched", out)
 	}

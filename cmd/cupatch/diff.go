@@ -112,6 +112,9 @@ func runDiff(e *env, args []string) error {
 	if files[0] == "-" && files[1] == "-" {
 		return e.usagef("only one of the files can be standard input")
 	}
+	if err := e.notEmpty(fs, "html"); err != nil {
+		return err
+	}
 	r.kernels = append(r.kernels, *only...)
 	opt, err := r.check()
 	if err != nil {

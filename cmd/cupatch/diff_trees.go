@@ -76,6 +76,17 @@ func (r *diffRun) trees(a, b string, opt *elfx.Options) error {
 	if err != nil {
 		return err
 	}
+	used := &pathSet{}
+	for _, t := range []*diffTree{x, y} {
+		used.reads(inputFile, t.path)
+		for _, name := range t.paths {
+			used.reads(inputFile, name)
+		}
+	}
+	used.writes("--html", r.html)
+	if err := used.check(); err != nil {
+		return err
+	}
 	if x.single() && y.single() {
 		return r.pair(x.only(), y.only(), opt)
 	}

@@ -53,7 +53,8 @@ type extraction struct {
 	force   bool
 	kinds   []string
 	rebuild string
-	chosen  bool // --kind was given
+	chosen  bool              // --kind was given
+	inputs  map[string]string // no output may take their place, even with --force
 	names   map[string]bool
 	status  int
 	written int
@@ -62,7 +63,7 @@ type extraction struct {
 }
 
 func runExtract(e *env, args []string) error {
-	x := &extraction{env: e, names: make(map[string]bool)}
+	x := &extraction{env: e, names: make(map[string]bool), inputs: map[string]string{}}
 	fs := e.flags()
 	x.narrowing.flags(fs)
 	fs.StringVarP(&x.dir, "output", "o", ".", "")
@@ -86,9 +87,16 @@ func runExtract(e *env, args []string) error {
 	if x.rebuild != "" && (x.list || fs.Changed("output")) {
 		return e.usagef("--rebuild goes with neither --list nor -o")
 	}
+	if err := e.notEmpty(fs, "output", "rebuild"); err != nil {
+		return err
+	}
 	opt, err := x.options()
 	if err != nil {
 		return err
+	}
+	for _, arg := range files {
+		path, _ := elfx.CutSelector(arg)
+		x.inputs[realName(path, true)] = path
 	}
 	defer x.close()
 	status, err := e.eachFile(files, opt, x.file)
@@ -110,6 +118,7 @@ func knownKind(name string) bool {
 
 // file extracts from one file.
 func (x *extraction) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	x.inputs[realName(f.Name, true)] = f.Name
 	if err := f.Damage(); err != nil {
 		x.fail(err)
 	}
@@ -320,7 +329,10 @@ func (x *extraction) writeRebuilt() error {
 // replaced, not written into; a failure leaves no partial file.
 func (x *extraction) create(path string, write func(io.Writer) error) error {
 	if x.force {
-		return patch.WriteFile(path, patch.WriteOption{}, write)
+		if in := x.inputs[realName(path, false)]; in != "" {
+			return usagef("%s would overwrite the input %s", path, in)
+		}
+		return writeFile(path, patch.WriteOption{}, write)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {

@@ -20,6 +20,7 @@ that names one entry: FILE#12, FILE#sm_90. - stands for standard input.
   -o, --output OUT     write the result to OUT (- for standard output)
   -i, --in-place       change FILE itself
       --backup SUFFIX  with -i: keep the old FILE under its name with SUFFIX
+                       appended: --backup .orig
       --force          also when NEW.cubin is for another architecture
       --no-grow        refuse, rather than let FILE grow
 
@@ -49,12 +50,7 @@ func runReplace(e *env, args []string) error {
 	if len(rest) != 2 {
 		return e.usagef("replace needs FILE#ENTRY and NEW.cubin")
 	}
-	if err := d.check(e, false); err != nil {
-		return err
-	}
-	path, _ := elfx.CutSelector(rest[0])
-	outs, err := d.paths([]string{path})
-	if err != nil {
+	if err := d.check(e, fs, false); err != nil {
 		return err
 	}
 	data, err := e.readInput(rest[1])
@@ -71,6 +67,12 @@ func runReplace(e *env, args []string) error {
 		return err
 	}
 	if err := e.checkReplacement(x, rest[1], data, force); err != nil {
+		return err
+	}
+	used := &pathSet{}
+	used.reads("new cubin", rest[1])
+	outs, err := d.prepare(used, []string{f.Name})
+	if err != nil {
 		return err
 	}
 	return e.replaceEntry(&d, f, x, data, outs[0])

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ type destination struct {
 	inPlace bool
 	backup  string
 	noGrow  bool
+	folder  bool // out is a folder, made if need be
 
 	keepOriginal bool
 	originals    *bufio.Writer // of the file that keeps the way back, if it is kept
@@ -29,7 +29,10 @@ func (d *destination) flags(fs *pflag.FlagSet) {
 }
 
 // check sees that the options name one destination.
-func (d *destination) check(e *env, dryRun bool) error {
+func (d *destination) check(e *env, fs *pflag.FlagSet, dryRun bool) error {
+	if err := e.notEmpty(fs, "output", "backup", "report"); err != nil {
+		return err
+	}
 	n := 0
 	for _, b := range []bool{d.out != "", d.inPlace, dryRun} {
 		if b {
@@ -38,6 +41,9 @@ func (d *destination) check(e *env, dryRun bool) error {
 	}
 	switch {
 	case n == 0:
+		if fs.Lookup("dry-run") == nil {
+			return e.usagef("where does the result go? -o OUT or -i")
+		}
 		return e.usagef("where does the result go? -o OUT, -i, or -n to only look")
 	case n > 1:
 		return e.usagef("-o, -i and -n do not go together")
@@ -47,6 +53,51 @@ func (d *destination) check(e *env, dryRun bool) error {
 		return e.usagef("--backup %s: want a suffix, not a path", d.backup)
 	}
 	return nil
+}
+
+// prepare returns the output path of each input, and finds out before anything is written
+// whether the outputs can be: whether they or what is written beside them would overwrite
+// something that the command needs, whether there are backups already, and whether files
+// can be put there. used has the other paths of the command.
+func (d *destination) prepare(used *pathSet, inputs []string) ([]string, error) {
+	outs, err := d.paths(inputs)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range inputs {
+		if d.inPlace {
+			used.changes(inputFile, name)
+		} else {
+			used.reads(inputFile, name)
+			used.writes("-o", outs[i])
+		}
+		if d.backup != "" {
+			used.writes("--backup", name+d.backup)
+		}
+	}
+	if err := used.check(); err != nil {
+		return nil, err
+	}
+	for _, out := range outs {
+		if d.backup != "" {
+			if err := noBackup(out + d.backup); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, out := range outs {
+		if d.folder {
+			if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+				return nil, err
+			}
+		}
+		if out != "-" {
+			if err := writable(out); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return outs, nil
 }
 
 // paths returns the output path of each input. Several inputs, or a folder, need a
@@ -66,7 +117,7 @@ func (d *destination) paths(inputs []string) ([]string, error) {
 	isDir := err == nil && st.IsDir() || strings.HasSuffix(d.out, string(os.PathSeparator))
 	if len(inputs) == 1 && !isDir {
 		out[0] = d.out
-		return out, d.notInput(inputs[0], d.out)
+		return out, nil
 	}
 	if d.out == "-" || err == nil && !st.IsDir() {
 		return nil, usagef("-o %s: several files need a folder", d.out)
@@ -82,14 +133,15 @@ func (d *destination) paths(inputs []string) ([]string, error) {
 			rel = filepath.Base(name)
 		}
 		out[i] = filepath.Join(d.out, rel)
-		if other, ok := taken[out[i]]; ok && other != name {
+		if other, ok := taken[out[i]]; ok {
+			if other == name {
+				return nil, usagef("%s is given twice", name)
+			}
 			return nil, usagef("%s and %s would both become %s", other, name, out[i])
 		}
 		taken[out[i]] = name
-		if err := d.notInput(name, out[i]); err != nil {
-			return nil, err
-		}
 	}
+	d.folder = true
 	return out, nil
 }
 
@@ -102,14 +154,4 @@ func commonDir(paths []string) string {
 		}
 	}
 	return dir
-}
-
-// notInput refuses to write over an input: that needs -i.
-func (d *destination) notInput(in, out string) error {
-	a, err1 := os.Stat(in)
-	b, err2 := os.Stat(out)
-	if in != "-" && out != "-" && err1 == nil && err2 == nil && os.SameFile(a, b) {
-		return &exitError{code: 2, err: fmt.Errorf("%s is the input", out), hint: "-i changes a file in place"}
-	}
-	return nil
 }

@@ -22,22 +22,60 @@ func (d *destination) keepFlag(fs *pflag.FlagSet) {
 // originalName names the file beside a report that holds what its edits overwrote.
 func originalName(report string) string { return report + ".original" }
 
-// keeping runs write, which calls destination.write for each file, and with
-// --keep-original puts the ways back beside the report.
-func (d *destination) keeping(e *env, report string, write func() error) error {
-	if dry := d.out == "" && !d.inPlace; !d.keepOriginal || dry {
-		return write()
-	}
-	if report == "" || report == "-" {
+// checkKeep sees that --keep-original has a report to put the old bytes beside.
+func (d *destination) checkKeep(e *env, report string) error {
+	if d.keepOriginal && (report == "" || report == "-") {
 		return e.usagef("--keep-original puts the old bytes beside the report: it needs --report FILE")
 	}
-	return patch.WriteFile(originalName(report), patch.WriteOption{}, func(w io.Writer) error {
+	return nil
+}
+
+// dryRun reports whether there is no output.
+func (d *destination) dryRun() bool { return d.out == "" && !d.inPlace }
+
+// beside adds what is written beside the outputs.
+func (d *destination) beside(used *pathSet, report string) {
+	used.writes("--report", report)
+	if d.keepOriginal && !d.dryRun() {
+		used.writes("--keep-original", originalName(report))
+	}
+}
+
+// keeping runs write, which calls destination.write for each file and returns the report,
+// and saves that, and with --keep-original the ways back. Their files are begun before
+// write changes anything, so that a place where they cannot be ends the run in time.
+func (d *destination) keeping(e *env, report string, write func() (*patch.Report, error)) error {
+	if !d.keepOriginal || d.dryRun() {
+		return e.reporting(report, write)
+	}
+	return writeFile(originalName(report), patch.WriteOption{}, func(w io.Writer) error {
 		d.originals = bufio.NewWriter(w)
-		if err := write(); err != nil {
+		if err := e.reporting(report, write); err != nil {
 			return err
 		}
 		return d.originals.Flush()
 	})
+}
+
+// reporting runs write and saves the report that it returns to path, standard output
+// for -, or not at all.
+func (e *env) reporting(path string, write func() (*patch.Report, error)) error {
+	save := func(w io.Writer) error {
+		report, err := write()
+		if err != nil || path == "" {
+			return err
+		}
+		b, err := report.Marshal()
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+	if path == "" || path == "-" {
+		return save(e.stdout)
+	}
+	return writeFile(path, patch.WriteOption{}, save)
 }
 
 // originalOf returns the way back to the bytes of a patched file before it was patched,

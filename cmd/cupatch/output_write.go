@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -91,11 +90,6 @@ func (d *destination) store(e *env, f *elfx.File, content *elfx.Output, out stri
 	if st, err := os.Stat(f.Name); err == nil && f.Name != "-" {
 		opt.Mode = st.Mode()
 	}
-	if dir := filepath.Dir(out); !d.inPlace && out != "-" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
-	}
 	if d.backup != "" {
 		if err := backupFile(f, out+d.backup, opt); err != nil {
 			return nil, err
@@ -120,9 +114,9 @@ func (d *destination) store(e *env, f *elfx.File, content *elfx.Output, out stri
 	case out == "-":
 		err = spool(e.stdout, write, opt.Check)
 	case serr == nil && !st.Mode().IsRegular() && !st.IsDir():
-		err = patch.WriteFile(out, opt, func(w io.Writer) error { return spool(w, write, opt.Check) })
+		err = writeFile(out, opt, func(w io.Writer) error { return spool(w, write, opt.Check) })
 	default:
-		err = patch.WriteFile(out, opt, write)
+		err = writeFile(out, opt, write)
 	}
 	return &patch.ReportHash{SHA256: hex.EncodeToString(h.Sum(nil)), Size: content.Size()}, err
 }
@@ -148,12 +142,20 @@ func spool(w io.Writer, write func(io.Writer) error, check func(path string) err
 	return err
 }
 
-// backupFile keeps the old content; an existing backup is not overwritten.
-func backupFile(f *elfx.File, path string, opt patch.WriteOption) error {
+// noBackup refuses a backup that is there already: it is not overwritten.
+func noBackup(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return &exitError{code: 2, err: fmt.Errorf("%s exists already", path), hint: "remove it, or choose another --backup"}
 	}
-	return patch.WriteFile(path, opt, func(w io.Writer) error { _, err := w.Write(f.Data()); return err })
+	return nil
+}
+
+// backupFile keeps the old content.
+func backupFile(f *elfx.File, path string, opt patch.WriteOption) error {
+	if err := noBackup(path); err != nil {
+		return err
+	}
+	return writeFile(path, opt, func(w io.Writer) error { _, err := w.Write(f.Data()); return err })
 }
 
 // readBack compares a file with what was written to it, and checks what it holds.

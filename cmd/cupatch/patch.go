@@ -19,8 +19,10 @@ nothing else changed. The rule language is described in docs/rules.md.
   -f, --recipe FILE     rules from a recipe
   -p, --param NAME=VAL  value of a recipe's parameter; repeatable
   -o, --output OUT      write there; a folder for several files; - is standard output
-  -i, --in-place        replace FILE itself; mode and links are kept
-      --backup SUFFIX   with -i, keep the old file as FILE.SUFFIX
+  -i, --in-place        replace FILE itself; the mode and symbolic links are kept,
+                        hard links are broken
+      --backup SUFFIX   with -i, keep the old file under its name with SUFFIX
+                        appended: --backup .orig
   -n, --dry-run         write nothing, show what would change
   -U, --context N       lines around each change in the diff (default 3)
   -a, --arch ARCH       only cubins for ARCH; repeatable
@@ -29,7 +31,7 @@ nothing else changed. The rule language is described in docs/rules.md.
       --keep-original   with --report: keep the bytes that are overwritten in
                         FILE.original, so that revert gives back the very file
       --allow NAMES     do what is refused under these names: value, schedule,
-                        footprint, hidden, class
+                        footprint, hidden, class, target
       --skip-refused    leave refused instructions alone, count them, go on
       --allow-no-match  it is no failure if the rules match nothing
       --no-warn NAMES   silence warnings: mercury, relocation, info, wait,
@@ -144,6 +146,7 @@ type patchRun struct {
 
 	planners map[string]*planning // by architecture
 	files    []*filePlan
+	visited  []string // every file that was opened
 	sum      patch.Summary
 	status   int
 }
@@ -183,7 +186,10 @@ func runPatch(e *env, args []string) error {
 	if r.context < 0 || r.context > 1000 {
 		return e.usagef("-U %d: want 0 to 1000 lines", r.context)
 	}
-	if err := r.target.check(e, r.dryRun); err != nil {
+	if err := r.target.check(e, fs, r.dryRun); err != nil {
+		return err
+	}
+	if err := r.target.checkKeep(e, r.report); err != nil {
 		return err
 	}
 	if err := oneStream(e, &r.target, r.report); err != nil {
@@ -210,7 +216,7 @@ func runPatch(e *env, args []string) error {
 	if err := r.checkPlan(); err != nil {
 		return err
 	}
-	return r.target.keeping(r.env, r.report, r.finish)
+	return r.finish()
 }
 
 // planError gives an error of a plan its exit status: what a rule expected and did

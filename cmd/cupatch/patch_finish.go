@@ -4,23 +4,44 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/cupatch/cupatch/patch"
 )
 
 // finish shows the plan and, unless it is a dry run, writes.
 func (r *patchRun) finish() error {
-	var outs []string
-	if !r.dryRun {
-		names := make([]string, len(r.files))
-		for i, f := range r.files {
-			names[i] = f.name
-		}
-		var err error
-		if outs, err = r.target.paths(names); err != nil {
-			return err
+	outs, err := r.prepare()
+	if err != nil {
+		return err
+	}
+	return r.target.keeping(r.env, r.report, func() (*patch.Report, error) { return r.writeAll(outs) })
+}
+
+// prepare returns the output path of each file, none for a dry run.
+func (r *patchRun) prepare() ([]string, error) {
+	used := &pathSet{}
+	if r.file != "" {
+		used.reads("recipe", r.file)
+	}
+	r.target.beside(used, r.report)
+	names := make([]string, len(r.files))
+	for i, f := range r.files {
+		names[i] = f.name
+	}
+	for _, name := range r.visited {
+		if r.dryRun || !slices.Contains(names, name) {
+			used.reads(inputFile, name)
 		}
 	}
+	if r.dryRun {
+		return nil, used.check()
+	}
+	return r.target.prepare(used, names)
+}
+
+// writeAll writes every file and returns the report.
+func (r *patchRun) writeAll(outs []string) (*patch.Report, error) {
 	report := patch.NewReport(toolName(), r.rules, &r.sum)
 	for i, f := range r.files {
 		for _, e := range f.entries {
@@ -34,33 +55,33 @@ func (r *patchRun) finish() error {
 		if !r.dryRun {
 			hash, err := r.target.write(r.env, f.change(), outs[i])
 			if err != nil {
-				return err
+				return nil, err
 			}
 			rf.Output = hash
 		}
 		report.Files = append(report.Files, rf)
 		r.summary(f, outs, i)
 	}
-	if r.report == "" {
-		return nil
-	}
-	return r.saveReport(r.report, report)
+	return report, nil
 }
 
 // summary says in one line what was done to a file.
 func (r *patchRun) summary(f *filePlan, outs []string, i int) {
 	s := &f.sum
-	r.notef("%s: %d instructions in %d kernels: %d matched, %d changed, %d already so, %d refused",
-		f.name, s.Seen, s.Kernels, s.Matched, s.Changed, s.Same, s.Refused)
+	r.notef("%s: %s in %s: %d matched, %d changed, %d already so, %d refused", f.name,
+		plural(s.Seen, "instruction", "instructions"), plural(s.Kernels, "kernel", "kernels"), s.Matched, s.Changed, s.Same, s.Refused)
 	switch {
 	case r.dryRun:
 		r.notef("%s: nothing written (dry run)", f.name)
 	case s.Changed == 0:
 		r.notef("%s: written to %s, identical", f.name, outs[i])
 	default:
-		r.notef("%s: written to %s; read back: %d words differ, nothing else", f.name, outs[i], s.Changed)
+		r.notef("%s: written to %s; read back: %s, nothing else", f.name, outs[i], wordsDiffer(s.Changed))
 	}
 }
+
+// wordsDiffer says how many words differ.
+func wordsDiffer(n int) string { return plural(n, "word differs", "words differ") }
 
 func (f *filePlan) change() *change {
 	c := &change{input: f.name, data: f.data, edits: map[int][]patch.Edit{}}
@@ -81,19 +102,6 @@ func (f *filePlan) report() patch.ReportFile {
 		}
 	}
 	return rf
-}
-
-// saveReport writes a report to a file, or standard output for -.
-func (e *env) saveReport(path string, report *patch.Report) error {
-	b, err := report.Marshal()
-	if err != nil {
-		return err
-	}
-	if path == "-" {
-		_, err := e.stdout.Write(b)
-		return err
-	}
-	return patch.WriteFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(b); return err })
 }
 
 // toolName names the program in reports.

@@ -59,6 +59,7 @@ func (n *narrowing) cubins(f *elfx.File, selected map[*elfx.Entry]bool) []*elfx.
 
 // plan plans one file.
 func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	r.visited = append(r.visited, f.Name)
 	if err := f.Damage(); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		fp.sum.Add(&ep.sum)
 	}
 	for _, why := range slices.Sorted(maps.Keys(skipped)) {
-		r.warnf("%s: %d cubins left alone: %s", f.Name, skipped[why], why)
+		r.warnf("%s: %s left alone: %s", f.Name, plural(skipped[why], "cubin", "cubins"), why)
 	}
 	if !planned {
 		return fmt.Errorf("%s: no cubin that can be patched", f.Name)

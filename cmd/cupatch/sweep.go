@@ -32,7 +32,9 @@ file, and the manifest says so.
   -j, --jobs N          work on N variants at once
 ` + sweepRunUsage + `
 A combination that the rules refuse is in the manifest with its error; the others are
-written. The manifest has no times: the same input gives the same bytes.
+written. The manifest has no times: the same input gives the same bytes. Where DIR has
+the manifest of an earlier sweep, the files that it names and that are not written again
+are removed, unless they have been changed since.
 
 exit status: 0; 1 if a combination has an error or does not pass --run; 2 trouble.
 
@@ -125,12 +127,19 @@ func runSweep(e *env, args []string) error {
 			return err
 		}
 	}
-	return r.sweep(f, entries, combos)
+	old, err := r.earlier()
+	if err != nil {
+		return err
+	}
+	if err := r.checkPaths(f, *recipe, combos, old); err != nil {
+		return err
+	}
+	return r.sweep(f, entries, combos, old)
 }
 
 // sweep plans and writes every combination.
-func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[string]string) error {
-	m := &sweepManifest{Format: "cupatch-sweep-1", Tool: toolName(), Recipe: filepath.ToSlash(r.recipe.Name), Input: f.Name, Hash: patch.HashOf(f.Data())}
+func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[string]string, old *sweepManifest) error {
+	m := &sweepManifest{Format: manifestFormat, Tool: toolName(), Recipe: filepath.ToSlash(r.recipe.Name), Input: f.Name, Hash: patch.HashOf(f.Data())}
 	for _, c := range combos {
 		m.Variants = append(m.Variants, &sweepVariant{Params: c})
 	}
@@ -157,9 +166,10 @@ func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[strin
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(r.dir, "manifest.json")
-	err = patch.WriteFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(append(b, '\n')); return err })
-	if err != nil {
+	if err := writeBytes(filepath.Join(r.dir, manifestName), append(b, '\n')); err != nil {
+		return err
+	}
+	if err := r.clean(old, m); err != nil {
 		return err
 	}
 	r.notef("%s", m.summary(r.dir, len(names.byHash)))
@@ -301,18 +311,23 @@ func (r *sweepRun) store(f *elfx.File, v *sweepVariant, names *variantNames) err
 		v.File, v.SameAs = name, name
 		return nil
 	}
-	base := filepath.Base(f.Name)
-	if f.Name == "-" {
-		base = "stdin.cubin"
-	}
-	ext := filepath.Ext(base)
-	v.File = names.choose(strings.TrimSuffix(base, ext)+"."+comboName(v.Params), ext)
+	v.File = names.choose(variantStem(f, v.Params))
 	names.byHash[*v.Hash] = v.File
 	opt := patch.WriteOption{}
 	if st, err := os.Stat(f.Name); err == nil {
 		opt.Mode = st.Mode()
 	}
-	return patch.WriteFile(filepath.Join(r.dir, v.File), opt, func(w io.Writer) error { _, err := w.Write(content); return err })
+	return writeFile(filepath.Join(r.dir, v.File), opt, func(w io.Writer) error { _, err := w.Write(content); return err })
+}
+
+// variantStem returns the beginning and the extension of a variant's name.
+func variantStem(f *elfx.File, params map[string]string) (stem, ext string) {
+	base := filepath.Base(f.Name)
+	if f.Name == "-" {
+		base = "stdin.cubin"
+	}
+	ext = filepath.Ext(base)
+	return strings.TrimSuffix(base, ext) + "." + comboName(params), ext
 }
 
 // comboName names a combination by its values, in letters that file systems take.

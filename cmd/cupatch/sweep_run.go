@@ -5,24 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/patch"
 	"github.com/cupatch/cupatch/patch/gpu"
 	"github.com/spf13/pflag"
 )
 
 // sweepRunUsage is the part of sweep's help about --run.
-const sweepRunUsage = `  --run               launch each variant beside the unpatched kernel on a GPU, check
-                      that both leave the same, bit by bit, and rank them by time:
-                      a table on standard output, and DIR/run.json. The kernel is the
-                      one that -k names. A variant that faults or does not end is in
-                      the table and does not end the sweep. Options of the launch,
-                      --grid --block --shared --arg --check --repeat --warmup --reset
-                      --cold --device --timeout (of each variant): as for run
+const sweepRunUsage = `      --run             launch each variant beside the unpatched kernel on a GPU, check
+                        that both leave the same, bit by bit, and rank them by time:
+                        a table on standard output, and DIR/run.json. The kernel is the
+                        one that -k names. A variant that faults or does not end is in
+                        the table and does not end the sweep. Options of the launch,
+                        --grid --block --shared --arg --check --repeat --warmup --reset
+                        --cold --device --timeout (of each variant): as for run
 `
 
 // A sweepTrial is what came of running one variant.
@@ -109,7 +107,7 @@ func (l *sweepLauncher) all(f *elfx.File, entries []*elfx.Entry, dir string, var
 	if err != nil {
 		return 2, err
 	}
-	out := &sweepTrials{Format: "cupatch-sweep-run-1", Tool: toolName(), Device: l.device, Launch: l.described(), Trials: []*sweepTrial{}}
+	out := &sweepTrials{Format: trialsFormat, Tool: toolName(), Device: l.device, Launch: l.described(), Trials: []*sweepTrial{}}
 	status := 0
 	for _, v := range variants {
 		if v.File == "" || v.SameAs != "" {
@@ -132,9 +130,7 @@ func (l *sweepLauncher) all(f *elfx.File, entries []*elfx.Entry, dir string, var
 	if err != nil {
 		return 2, err
 	}
-	path := filepath.Join(dir, "run.json")
-	err = patch.WriteFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(append(b, '\n')); return err })
-	return status, err
+	return status, writeBytes(filepath.Join(dir, trialsName), append(b, '\n'))
 }
 
 // rank puts good trials first.
