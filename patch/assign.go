@@ -30,6 +30,10 @@ func (c *compiled) compileAssign(i int, ch *change) (func(*editing) error, error
 // checkSettable sees that a field exists and can be set.
 func (c *compiled) checkSettable(i int, ch *change) error {
 	r := c.rule
+	if head, _, ok := strings.Cut(ch.field, "."); ok && (head == "prev" || head == "next") {
+		return r.errAt(&r.set, ch.pos, "only the matched instruction can be changed, not the one before or after").
+			hint("a window matches both: x:* ; LDG => x: stall=4")
+	}
 	switch ch.field {
 	case "guard":
 		return r.errAt(&r.set, ch.pos, "a guard is set with @").hint("@P0 or @!P0 sets, @! negates, @- takes away")
@@ -71,7 +75,11 @@ func (c *compiled) intValue(i int, ch *change) (*compiledExpr, error) {
 
 // eval evaluates a numeric value for the instruction at hand.
 func (ed *editing) eval(x *compiledExpr, ch *change) (int64, error) {
+	ed.ctx.divided = false
 	v, ok := x.num(ed.ctx)
+	if !ok && ed.ctx.divided {
+		return 0, ed.errorf(ch.valuePos, "%s divides by 0 here", ch.value)
+	}
 	if !ok {
 		return 0, ed.errorf(ch.valuePos, "%s has no value here: the instruction lacks a field it names", ch.value)
 	}

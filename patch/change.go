@@ -351,8 +351,14 @@ func (c *compiled) compileToggle(i int, ch *change) (func(*editing) error, error
 			return ed.set(f, f.Get(ed.word)^1, ch.pos)
 		}, nil
 	}
+	if k, ok := controlFields[ch.field]; ok && k != fieldWidth && k != fieldGuard && k != fieldPC && k != fieldBlock && k != fieldLoop {
+		return nil, c.noToggle(ch).hint("%s takes a value: %s=…", ch.field, ch.field)
+	}
 	if err := c.checkSettable(i, ch); err != nil {
 		return nil, err
+	}
+	if c.names.of(i, 0).groups[ch.field] == nil {
+		return nil, c.noToggle(ch)
 	}
 	return func(ed *editing) error {
 		g := ed.group(ch.field)
@@ -364,6 +370,64 @@ func (c *compiled) compileToggle(i int, ch *change) (func(*editing) error, error
 		}
 		return ed.set(g.Field, g.Field.Get(ed.word)^1, ch.pos)
 	}, nil
+}
+
+// noToggle returns the error for ~ before a field that has more than two values.
+func (c *compiled) noToggle(ch *change) *RuleError {
+	return c.rule.errAt(&c.rule.set, ch.pos, "~ toggles yield, reuse.a, reuse.b, reuse.c and modifiers of two values; %s is none of these", ch.field)
+}
+
+// checkTwice refuses two changes of one instruction that set the same modifier group, field
+// or guard: the first would do nothing.
+func (c *compiled) checkTwice(i int) error {
+	list := c.rule.lists[i].changes
+	setters := 0
+	for k := range list {
+		if list[k].kind == changeSet || list[k].kind == changeAssign || list[k].kind == changeGuard {
+			setters++
+		}
+	}
+	if setters < 2 {
+		return nil
+	}
+	variants := c.items[i].variants
+	if len(variants) == 0 {
+		variants = []*isa.Variant{nil}
+	}
+	for _, v := range variants {
+		seen := map[string]bool{}
+		for k := range list {
+			for _, name := range c.setBy(&list[k], v) {
+				if seen[name] {
+					return c.rule.errAt(&c.rule.set, list[k].pos, "%s is set twice, here and before", name)
+				}
+				seen[name] = true
+			}
+		}
+	}
+	return nil
+}
+
+// setBy returns the names of the fields that a change sets to a value that does not depend
+// on what was there, in an instruction of variant v.
+func (c *compiled) setBy(ch *change, v *isa.Variant) []string {
+	switch {
+	case ch.kind == changeAssign:
+		return []string{ch.field}
+	case ch.kind == changeGuard && !ch.guard.negate:
+		return []string{"guard"}
+	case ch.kind != changeSet || v == nil:
+		return nil
+	}
+	gvs, err := c.resolveAtoms(ch, c.table.Groups(v))
+	if err != nil {
+		return nil // another variant has these values
+	}
+	var out []string
+	for _, gv := range gvs {
+		out = append(out, gv.group.Name)
+	}
+	return out
 }
 
 // flagField returns the bit of yield or a reuse flag.

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -21,10 +22,8 @@ func (c *exprCompiler) compare(n *ast.BinaryNode) (*compiledExpr, error) {
 	if x, y, err = c.reconcile(x, y); err != nil {
 		return nil, err
 	}
-	if n.Operator == "==" || n.Operator == "!=" {
-		if err := c.checkNumber(x, y); err != nil {
-			return nil, err
-		}
+	if err := c.checkNumber(n.Operator, x, y); err != nil {
+		return nil, err
 	}
 	test := orderTest(n.Operator)
 	r := &compiledExpr{typ: typeBool, kernel: x.kernel && y.kernel, pos: c.at(n)}
@@ -148,7 +147,7 @@ func (x *compiledExpr) asText() *compiledExpr {
 
 // asNumber returns the floating-point value of an operand that is number and text.
 func (x *compiledExpr) asNumber() *compiledExpr {
-	if x.field == nil || !x.field.dual() {
+	if x.field == nil || x.field.kind != fieldOperand {
 		return x
 	}
 	z := *x
@@ -192,6 +191,10 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 			return nil, c.errorf(y.pos, `%q is no guard; write "P0", "!P3", "PT" or "UP1"`, s)
 		}
 		return textLit(g, y.pos), nil
+	case fieldEntry:
+		if _, err := strconv.ParseUint(s, 10, 31); err != nil {
+			return nil, c.errorf(y.pos, "entry is a number, not %q", s)
+		}
 	case fieldArch:
 		a, err := parseArch(s)
 		if err != nil {

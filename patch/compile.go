@@ -61,6 +61,9 @@ func compileRule(r *Rule, t *isa.Table, arch string) (*compiled, error) {
 			c.changes = true
 			c.relative = c.relative || cc.relative
 		}
+		if err := c.checkTwice(i); err != nil {
+			return nil, err
+		}
 	}
 	return c, nil
 }

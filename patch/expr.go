@@ -29,7 +29,7 @@ const (
 )
 
 func (t valueType) String() string {
-	return [...]string{"a number", "a number", "text", "a truth value"}[t]
+	return [...]string{"a number", "a number with a fraction", "text", "a truth value"}[t]
 }
 
 // A compiledExpr is an expression ready to run. Of the functions those that fit typ are
@@ -42,7 +42,8 @@ type compiledExpr struct {
 	truth func(*evalCtx) (v, ok bool)
 
 	field  *fieldRef       // the expression is a field and nothing else
-	lit    bool            // the expression is a literal
+	lit    bool            // the expression is a literal, or computed from nothing else
+	zero   bool            // the expression is 0 wherever it has a value: stall-stall
 	kernel bool            // the expression depends on the kernel alone, not on the instruction
 	pos    int             // byte position in the source
 	and    []*compiledExpr // the two sides of an `and`
@@ -286,13 +287,17 @@ func (c *exprCompiler) conditional(n *ast.ConditionalNode) (*compiledExpr, error
 }
 
 // arith compiles + - * / %. Numbers are whole unless a literal or / makes them
-// otherwise; division by nothing has no value.
+// otherwise; division by 0 has no value, and is an error where it is known.
 func (c *exprCompiler) arith(n *ast.BinaryNode) (*compiledExpr, error) {
 	x, y, err := c.numbers(n.Left, n.Right, n.Operator)
 	if err != nil {
 		return nil, err
 	}
-	r := &compiledExpr{kernel: x.kernel && y.kernel, pos: c.at(n)}
+	r := &compiledExpr{kernel: x.kernel && y.kernel, lit: x.lit && y.lit, pos: c.at(n)}
+	r.zero = n.Operator == "-" && n.Left.String() == n.Right.String()
+	if (n.Operator == "/" || n.Operator == "%") && y.isZero() {
+		return nil, c.errorf(y.pos, "division by 0")
+	}
 	if n.Operator == "/" || x.typ == typeFloat || y.typ == typeFloat {
 		if n.Operator == "%" {
 			return nil, c.errorf(r.pos, "%% takes whole numbers")
@@ -312,12 +317,25 @@ func (c *exprCompiler) arith(n *ast.BinaryNode) (*compiledExpr, error) {
 	r.num = func(ctx *evalCtx) (int64, bool) {
 		a, ok1 := ix(ctx)
 		b, ok2 := iy(ctx)
-		if !ok1 || !ok2 || op == '%' && b == 0 {
+		if !ok1 || !ok2 {
+			return 0, false
+		}
+		if op == '%' && b == 0 {
+			ctx.divided = true
 			return 0, false
 		}
 		return intOp(op, a, b), true
 	}
 	return r, nil
+}
+
+// isZero reports whether x is known to be 0.
+func (x *compiledExpr) isZero() bool {
+	if x.zero || !x.lit {
+		return x.zero
+	}
+	v, ok := x.asFloat()(nil)
+	return ok && v == 0
 }
 
 func floatOp(op byte, a, b float64) float64 {
@@ -374,7 +392,7 @@ func (c *exprCompiler) call(name string, args []ast.Node, pos int) (*compiledExp
 	default:
 		return nil, c.errorf(pos, "no function %s; there are max, min, abs and seen", name)
 	}
-	r := &compiledExpr{typ: typeInt, kernel: true, pos: pos}
+	r := &compiledExpr{typ: typeInt, lit: true, kernel: true, pos: pos}
 	var nums []func(*evalCtx) (int64, bool)
 	for _, a := range args {
 		x, err := c.expr(a)
@@ -384,7 +402,7 @@ func (c *exprCompiler) call(name string, args []ast.Node, pos int) (*compiledExp
 		if x.typ != typeInt {
 			return nil, c.errorf(x.pos, "%s takes whole numbers, not %s", name, x.typ)
 		}
-		r.kernel = r.kernel && x.kernel
+		r.kernel, r.lit = r.kernel && x.kernel, r.lit && x.lit
 		nums = append(nums, x.num)
 	}
 	r.num = func(ctx *evalCtx) (int64, bool) {
@@ -432,6 +450,9 @@ func (c *exprCompiler) textOp(n *ast.BinaryNode) (*compiledExpr, error) {
 		test = func(s string) bool { return strings.HasPrefix(s, want) }
 	default:
 		test = func(s string) bool { return strings.HasSuffix(s, want) }
+	}
+	if err := c.checkTextOp(x, n.Operator, lit.Value, c.at(n.Right), test); err != nil {
+		return nil, err
 	}
 	return c.textTest(x, c.at(n), test, false), nil
 }
@@ -503,6 +524,11 @@ func (c *exprCompiler) inWait(n *ast.BinaryNode) (*compiledExpr, error) {
 	}
 	if x.typ != typeInt {
 		return nil, c.errorf(x.pos, "a scoreboard is a whole number")
+	}
+	if x.lit {
+		if v, _ := x.num(nil); v < 0 || v > 5 {
+			return nil, c.errorf(x.pos, "%d is never in wait; scoreboards go from 0 to 5", v)
+		}
 	}
 	return &compiledExpr{typ: typeBool, pos: c.at(n), truth: func(ctx *evalCtx) (bool, bool) {
 		bit, ok1 := x.num(ctx)

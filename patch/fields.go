@@ -3,6 +3,7 @@ package patch
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -63,8 +64,9 @@ type fieldRef struct {
 	fast  map[*isa.Variant]registerField
 }
 
-// dual reports whether the field is a number for some instructions and text for others.
-func (f *fieldRef) dual() bool { return f.kind == fieldOperand }
+// dual reports whether the field is both a number and text: an operand is one for some
+// instructions and the other for others.
+func (f *fieldRef) dual() bool { return f.kind == fieldOperand || f.kind == fieldEntry }
 
 // fieldExpr compiles a name such as stall, reuse.b, prev.src2, x.dst.
 func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
@@ -84,11 +86,12 @@ func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
 	}
 	x := &compiledExpr{field: f, pos: pos}
 	switch f.kind {
-
 	case fieldYield, fieldGroup, fieldGuard:
 		x.typ, x.text = typeText, f.textFunc()
-	case fieldKernel, fieldArch, fieldEntry, fieldFile:
+	case fieldKernel, fieldArch, fieldFile:
 		x.typ, x.text, x.kernel = typeText, f.textFunc(), true
+	case fieldEntry:
+		x.typ, x.num, x.kernel = typeInt, f.numFunc(), true
 	case fieldReuse:
 		x.typ, x.truth = typeBool, f.reuseFunc()
 	case fieldOperand:
@@ -336,6 +339,11 @@ func (f *fieldRef) numFunc() func(*evalCtx) (int64, bool) {
 		return func(ctx *evalCtx) (int64, bool) { return int64(ctx.runPos()), true }
 	case fieldN:
 		return func(ctx *evalCtx) (int64, bool) { return int64(ctx.runLen()), true }
+	case fieldEntry:
+		return func(ctx *evalCtx) (int64, bool) {
+			n, err := strconv.ParseInt(ctx.code.Entry, 10, 64) // "" for a bare cubin
+			return n, err == nil
+		}
 	case fieldBlock, fieldLoop:
 		return func(ctx *evalCtx) (int64, bool) {
 			v := f.view(ctx)

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,36 +14,125 @@ import (
 // A literal that a field can never equal is an error: what can never be true is a
 // mistake, and must not match nothing without a word.
 
-// checkNumber refuses a comparison for equality of a numeric field with a literal that
-// the field's bits cannot hold.
-func (c *exprCompiler) checkNumber(x, y *compiledExpr) error {
-	if y.field != nil {
-		x, y = y, x
-	}
-	if x.field == nil || !y.lit || y.typ != typeInt {
-		return nil
-	}
-	v, _ := y.num(nil)
-	f := x.field
-	most := int64(-1)
+// A numberRange is what a numeric field can be.
+type numberRange struct {
+	least, most int64
+	step        int64   // 0: any number
+	oneOf       []int64 // nil: any in between
+}
+
+// widths are the sizes that loads, stores and atomics have, in bits.
+var widths = []int64{8, 16, 32, 64, 96, 128, 256}
+
+// rangeOf returns what a numeric field of the rule can be; ok is false for one that can
+// be any number.
+func (c *exprCompiler) rangeOf(f *fieldRef) (r numberRange, ok bool) {
+	const endless = math.MaxInt64
 	switch f.kind {
 	case fieldStall:
-		most = 15
+		return numberRange{most: 15}, true
 	case fieldBar, fieldBatch:
-		most = 7
+		return numberRange{most: 7}, true
 	case fieldWait:
-		most = 63
+		return numberRange{most: 63}, true
 	case fieldBits:
-		most = 1<<f.bits.Width() - 1
+		return numberRange{most: 1<<f.bits.Width() - 1}, true
 	case fieldPC:
-		if v < 0 || v%16 != 0 {
-			return c.errorf(y.pos, "pc is never %#x: addresses are multiples of 16", v)
+		return numberRange{most: endless, step: isa.WordSize}, true
+	case fieldBlock, fieldLoop:
+		return numberRange{most: endless}, true
+	case fieldEntry:
+		return numberRange{least: 1, most: endless}, true
+	case fieldWidth:
+		return numberRange{least: widths[0], most: widths[len(widths)-1], oneOf: widths}, true
+	case fieldI, fieldN:
+		it := &c.rule.items[f.item]
+		most := int64(it.max)
+		if it.max < 0 {
+			most = endless
 		}
+		if f.kind == fieldI {
+			return numberRange{most: max(most-1, 0)}, true
+		}
+		return numberRange{least: int64(max(it.min, 1)), most: most}, true
 	}
-	if most >= 0 && (v < 0 || v > most) {
-		return c.errorf(y.pos, "%s is never %d; it goes from 0 to %d", f.name, v, most)
+	return r, false
+}
+
+// checkNumber refuses a comparison of a numeric field with a constant that never holds,
+// and for equality one with a number that the field never is.
+func (c *exprCompiler) checkNumber(op string, x, y *compiledExpr) error {
+	if y.field != nil {
+		x, y, op = y, x, mirrored[op]
 	}
-	return nil
+	if x.field == nil || !y.lit || y.typ > typeFloat || x.typ != typeInt {
+		return nil
+	}
+	r, ok := c.rangeOf(x.field)
+	v, known := y.asFloat()(nil)
+	if !ok || !known {
+		return nil
+	}
+	name, least, most := x.field.name, float64(r.least), float64(r.most)
+	never := false
+	switch op {
+	case "==", "!=":
+		never = v < least || v > most || v != math.Trunc(v)
+		switch {
+		case r.step > 0 && !never && int64(v)%r.step != 0:
+			return c.errorf(y.pos, "%s is never %#x: addresses are multiples of %d", name, int64(v), r.step)
+		case r.oneOf != nil && (never || !slices.Contains(r.oneOf, int64(v))):
+			return c.errorf(y.pos, "%s is never %v; it is one of %s", name, v, strings.Trim(fmt.Sprint(r.oneOf), "[]"))
+		}
+		op = ""
+	case "<":
+		never = v <= least
+	case "<=":
+		never = v < least
+	case ">":
+		never = v >= most
+	case ">=":
+		never = v > most
+	}
+	if !never {
+		return nil
+	}
+	what := strings.TrimSpace(op + " " + strconv.FormatFloat(v, 'f', -1, 64))
+	if r.most == math.MaxInt64 {
+		return c.errorf(y.pos, "%s is never %s; it starts at %d", name, what, r.least)
+	}
+	return c.errorf(y.pos, "%s is never %s; it goes from %d to %d", name, what, r.least, r.most)
+}
+
+// mirrored are the comparisons with their sides exchanged.
+var mirrored = map[string]string{"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+// checkTextOp refuses a test that no value of a modifier group or of yield passes.
+func (c *exprCompiler) checkTextOp(x *compiledExpr, op, want string, pos int, test func(string) bool) error {
+	if x.field == nil {
+		return nil
+	}
+	var values []string
+	switch x.field.kind {
+	case fieldYield:
+		values = []string{"Y", "-"}
+	case fieldGroup:
+		values = []string{"-"}
+		for _, g := range x.field.scope.groups[x.field.name] {
+			for _, v := range g.Values {
+				values = append(values, v.Text)
+			}
+		}
+	default:
+		return nil
+	}
+	if slices.ContainsFunc(values, test) {
+		return nil
+	}
+	if x.field.kind == fieldGroup {
+		values = x.field.scope.values(x.field.name)
+	}
+	return c.errorf(pos, "no value of %s %s %q; %s: %s", x.field.name, op, want, x.field.name, strings.Join(values, " "))
 }
 
 var (

@@ -57,12 +57,13 @@ func ParseMatch(text string) (*Rule, error) {
 type ruleParts struct {
 	name             string
 	number           int
+	last             bool
 	match, cond, set source
 }
 
 // parseParts reads a rule written in three parts.
 func parseParts(p ruleParts) (*Rule, error) {
-	r := &Rule{Name: p.name, Number: p.number, match: p.match, cond: p.cond, set: p.set}
+	r := &Rule{Name: p.name, Number: p.number, Last: p.last, match: p.match, cond: p.cond, set: p.set}
 	for _, s := range []*source{&r.match, &r.cond, &r.set} {
 		s.full = s.text
 	}
@@ -78,7 +79,8 @@ func parseParts(p ruleParts) (*Rule, error) {
 	if at, _, _ := splitArrow(r.cond.text); at >= 0 {
 		return nil, r.errAt(&r.cond, at, "=> has no place in a condition")
 	}
-	if err := r.parse(true); err != nil {
+	// A rule without changes keeps its matches from later rules, if it is to.
+	if err := r.parse(!p.last || strings.TrimSpace(r.set.text) != ""); err != nil {
 		return nil, err
 	}
 	return r, nil

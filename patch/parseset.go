@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,10 @@ func (r *Rule) parseLists() error {
 			labelled++
 		}
 		lists = append(lists, l)
+	}
+	if !slices.ContainsFunc(lists, func(l changeList) bool { return len(l.changes) > 0 }) {
+		at := len(strings.TrimRight(r.set.text, " \t\r\n"))
+		return r.errAt(&r.set, at, "no changes").hint(changeHint)
 	}
 	r.lists = make([]changeList, len(r.items))
 	if labelled == 0 {
@@ -67,7 +72,7 @@ func (r *Rule) placeLists(lists []changeList) error {
 		return r.errAt(&r.set, lists[k].pos, "%d lists of changes, and the match has %d instructions", len(lists), k).
 			hint("changes of one instruction are separated by blanks; ; starts those of the next one")
 	}
-	if len(lists) > 1 || k == 1 || len(lists[0].changes) == 0 {
+	if len(lists) > 1 || k == 1 {
 		return nil
 	}
 	return r.errAt(&r.set, lists[0].pos, "one list of changes for %d instructions: which one does it mean?", k).

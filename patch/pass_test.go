@@ -191,7 +191,7 @@ func TestUnknownWords(t *testing.T) {
 // TestBudget checks that a rule which would search for ever ends with an error.
 func TestBudget(t *testing.T) {
 	before := strings.Repeat("NOP\n", 4000)
-	_, _, err := planText(t, lines(before), Options{}, "NOP ; ...{0,4000} ; NOP ; ...{0,4000} ; NOP ; ...{0,4000} ; EXIT => ; ; ; ")
+	_, _, err := planText(t, lines(before), Options{}, "NOP ; ...{0,4000} ; NOP ; ...{0,4000} ; NOP ; ...{0,4000} ; EXIT => ; ; ; stall=5")
 	var re *RuleError
 	if !errors.As(err, &re) || !strings.Contains(err.Error(), "takes too long") {
 		t.Errorf("got %v", err)
@@ -222,6 +222,10 @@ func TestKernelNames(t *testing.T) {
 		`arch == "90"`:                      true,
 		`arch == "sm_80"`:                   false,
 		`entry == "7" and file == "lib.so"`: true,
+		`entry == 7`:                        true,
+		`entry in [6, 7] and entry < 8`:     true,
+		`entry != 7 or entry > 7`:           false,
+		`entry matches "^7$"`:               true,
 	} {
 		r, err := ParseRule("", 1, "NOP if "+cond+" => stall=2")
 		if err != nil {
@@ -270,7 +274,8 @@ func TestMissingFields(t *testing.T) {
 		`yield == "-"`:               "0 10",
 		`(pc > 0 ? width : 5) == 5`:  "0",
 		`pc / 2 == 8`:                "10",
-		`pc % 0 == 0`:                "",
+		`1 % (pc-pc % 16) == 0`:      "",
+		`5 % pc == 5`:                "10",
 		`1 < 2 < 3 and pc >= 0x10`:   "10",
 	} {
 		_, plan, err := planText(t, before, Options{}, "* if "+cond+" => stall=2")

@@ -266,7 +266,7 @@ func (rc *Recipe) checkRules() error {
 			}
 			for _, name := range found {
 				if _, ok := rc.file.Param[name]; !ok {
-					return rc.errorf(path+"."+part.key, "rule %q: %s: no parameter %s; there are: %s", r.Name, part.key, name, strings.Join(sortedKeys(rc.file.Param), ", "))
+					return rc.errorf(path+"."+part.key, "rule %q: %s: no parameter %s; %s", r.Name, part.key, name, listParams(rc.file.Param))
 				}
 				used[name] = true
 			}
@@ -279,6 +279,14 @@ func (rc *Recipe) checkRules() error {
 	}
 	_, err := rc.Rules(nil)
 	return err
+}
+
+// listParams says which parameters there are.
+func listParams[V any](m map[string]V) string {
+	if len(m) == 0 {
+		return "the recipe has none"
+	}
+	return "there are: " + strings.Join(sortedKeys(m), ", ")
 }
 
 // paramsIn returns the names of the parameters that a text refers to.
@@ -313,7 +321,7 @@ func (rc *Recipe) values(given map[string]string) (map[string]string, error) {
 	}
 	for _, name := range sortedKeys(given) {
 		if _, ok := out[name]; !ok {
-			return nil, fmt.Errorf("%s: no parameter %s; there are: %s", rc.Name, name, strings.Join(sortedKeys(out), ", "))
+			return nil, fmt.Errorf("%s: no parameter %s; %s", rc.Name, name, listParams(out))
 		}
 	}
 	return out, nil
@@ -337,11 +345,10 @@ func (rc *Recipe) Rules(params map[string]string) ([]*Rule, error) {
 		part := func(key, text string) source {
 			return source{text: replace.Replace(text), part: key, pos: rc.index.pos(rc.Name, path+"."+key)}
 		}
-		rule, err := parseParts(ruleParts{r.Name, i + 1, part("match", r.Match), part("if", r.If), part("set", r.Set)})
+		rule, err := parseParts(ruleParts{r.Name, i + 1, r.Last, part("match", r.Match), part("if", r.If), part("set", r.Set)})
 		if err != nil {
 			return nil, err
 		}
-		rule.Last = r.Last
 		if rule.Arch, err = rc.arches(path+".arch", r.Arch); err != nil {
 			return nil, err
 		}

@@ -28,6 +28,8 @@ type evalCtx struct {
 	steps  int // left of the budget
 	next   int // where the next window may start
 	allow  Allow
+	// divided is set where an expression has no value because it divides by 0.
+	divided bool
 
 	caches   []*itemCache // by item; nil: nothing is remembered
 	deciders *[1 << 13]isa.Word
