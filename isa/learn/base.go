@@ -15,6 +15,11 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 	for _, v := range vs {
 		ws := Sample(t, v, l.opt.Tests)
 		if len(ws) == 0 {
+			// Silent, or with a single legal schedule: learned anew.
+			ws = plainWords(v)
+			for i, n := range o.ClassOf(ws) {
+				l.pool.add(n, ws[i])
+			}
 			continue
 		}
 		if holds(o, v, t, ws) {
@@ -32,6 +37,13 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 			l.pool.add(n, ws[i])
 		}
 	}
+}
+
+// plainWords returns words of v in which nothing is set that need not be, with an ordinary
+// control code and with none.
+func plainWords(v *isa.Variant) []isa.Word {
+	w := guardField.MustSet(v.Value.Or(v.Default), 7)
+	return []isa.Word{isa.DefaultControl.Set(w).AndNot(v.Mask).Or(v.Value), w}
 }
 
 // holds reports whether v, a variant of t, is right about ws, words of its own, and about
