@@ -3,6 +3,7 @@ package elfx
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Sentinels for [errors.Is].
@@ -37,6 +38,18 @@ func (e *FormatError) Error() string {
 
 // Is makes every FormatError match [ErrFormat].
 func (e *FormatError) Is(target error) bool { return target == ErrFormat }
+
+// A NoEntryError says that a selector names no entry of a file. See [File.Select].
+type NoEntryError struct {
+	File     string
+	Selector string
+	Entries  int      // how many the file has
+	Targets  []string // their architectures
+}
+
+func (e *NoEntryError) Error() string {
+	return fmt.Sprintf("%s: no entry %q among %d entries (%s)", e.File, e.Selector, e.Entries, strings.Join(e.Targets, ", "))
+}
 
 func formatErrorf(section string, offset int64, format string, args ...any) *FormatError {
 	return &FormatError{Section: section, Offset: offset, Msg: fmt.Sprintf(format, args...)}

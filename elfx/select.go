@@ -42,7 +42,7 @@ func ParseArch(s string) (sm int, suffix string, virtual bool, err error) {
 // Select returns the entries that a selector names: a list, separated by commas, of
 // numbers (12), ranges of numbers (3-9), architectures (sm_90a for cubins, compute_90
 // for PTX) and kinds (elf, ptx, lto-ir). An empty selector names them all. Something
-// in the list that names nothing is an error that says what there is.
+// in the list that names nothing is a [NoEntryError], which says what there is.
 func (f *File) Select(selector string) ([]*Entry, error) {
 	if selector == "" {
 		return f.entries, nil
@@ -60,7 +60,7 @@ func (f *File) Select(selector string) ([]*Entry, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: no entry %q among %d entries (%s)", f.Name, part, len(f.entries), strings.Join(f.Targets(), ", "))
+			return nil, &NoEntryError{File: f.Name, Selector: part, Entries: len(f.entries), Targets: f.Targets()}
 		}
 	}
 	var out []*Entry

@@ -165,6 +165,10 @@ func (e *env) openOne(arg string) (*elfx.File, []*elfx.Entry, error) {
 		return nil, nil, err
 	}
 	entries, err := f.Select(sel)
+	var none *elfx.NoEntryError
+	if errors.As(err, &none) {
+		err = &exitError{code: 1, err: err}
+	}
 	if err != nil {
 		f.Close()
 		return nil, nil, err
@@ -202,6 +206,11 @@ func targetsOf(f *elfx.File, entries []*elfx.Entry) ([]*patch.Target, error) {
 }
 
 func (r *applyRun) file(f *elfx.File, entries []*elfx.Entry) error {
+	n := &narrowing{}
+	if len(n.cubins(f, asSet(entries))) == 0 {
+		n.missed(f, asSet(entries))
+		return n.nothing("cubin")
+	}
 	targets, terr := targetsOf(f, entries)
 	if len(targets) == 0 {
 		return terr
@@ -271,7 +280,7 @@ func (r *applyRun) fromReport(f *elfx.File, targets []*patch.Target) ([]patch.Lo
 		return nil, &exitError{code: 1, err: err, hint: "it looks as if the edits were " + word + " already"}
 	}
 	var le *patch.LocateError
-	if errors.As(err, &le) && !r.relocate {
+	if errors.As(err, &le) && le.Moved && !r.relocate {
 		return nil, &exitError{code: 1, err: err, hint: "--relocate finds a kernel at another place when its code is the same"}
 	}
 	return loc, err
@@ -377,7 +386,7 @@ func (r *applyRun) describe(f *elfx.File, located []patch.Located, rep *patch.Re
 		if l.Target.Table == nil {
 			continue
 		}
-		if showsDiff(r.env, &r.target, r.dryRun, r.report) {
+		if showsDiff(r.env, &r.target, r.report) {
 			ep := &entryPlan{label: l.Target.Entry, edits: l.Edits}
 			r.printDiff(diffOf(f.Name, ep, l.Target.Cubin, l.Target.Table, patch.Options{}, 3))
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -37,7 +36,8 @@ that the tables do not know prints as .word 0xLO, 0xHI.
 FILE is anything that cupatch ls takes; - is standard input. The listing can be
 edited and applied: cupatch apply LISTING FILE.
 
-exit status: 0; 1 if -m or -k matched nothing, or under --strict; 2 trouble.
+exit status: 0; 1 if there is nothing that -a, -k and -m and the entries of FILE choose,
+or under --strict; 2 trouble.
 
 examples:
   cupatch dis kernel.cubin
@@ -63,7 +63,7 @@ type disRun struct {
 	words   int
 	unknown int
 	matched int
-	listed  int // kernels that -k and the rest let through
+	found   bool // there is something that -k and the rest let through
 	status  int
 	known   bool             // some architecture knows the instruction of -m
 	missing *patch.RuleError // the error of one that does not
@@ -90,6 +90,9 @@ func runDis(e *env, args []string) error {
 	}
 	if r.style.Control, err = controlStyle(control); err != nil {
 		return e.usageError(err)
+	}
+	if r.style.Hex && (r.style.Stable || r.json) {
+		return e.usagef("--hex does not go with --stable, which leaves the words out, nor with --json, which has them")
 	}
 	if match != "" {
 		if r.rule, err = patch.ParseMatch(match); err != nil {
@@ -130,8 +133,8 @@ func (r *disRun) end(status int) error {
 	if r.unknown > 0 {
 		r.notef("%d of %d words are not known to the tables; they print as .word", r.unknown, r.words)
 	}
-	if len(r.narrowing.kernels) > 0 && r.listed == 0 && status == 0 {
-		return answerNo("no kernel fits -k %s", strings.Join(r.narrowing.kernels, " -k "))
+	if !r.found && status == 0 {
+		return r.nothing("cubin")
 	}
 	if r.rule != nil && r.matched == 0 && status == 0 {
 		if !r.known && r.missing != nil {
@@ -156,7 +159,9 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if f.Name != r.only && bare && !r.json {
 		r.title = "// file " + f.Name + "\n"
 	}
-	for _, e := range r.cubins(f, selected) {
+	cubins := r.cubins(f, selected)
+	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
+	for _, e := range cubins {
 		if err := r.entry(f, e, bare); err != nil {
 			if _, ok := err.(*patch.RuleError); ok {
 				return &exitError{code: 2, err: err}
@@ -164,6 +169,9 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 			r.report(err)
 			r.status = worse(r.status, 2)
 		}
+	}
+	if !r.found {
+		r.missed(f, selected)
 	}
 	return nil
 }
@@ -188,7 +196,7 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 			return err
 		}
 		if m := planner.Missing(); len(m) > 0 {
-			r.missing = m[0]
+			r.missing, r.found = m[0], true
 			return nil
 		}
 		r.known = true
@@ -198,7 +206,7 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 		if !r.kernelWanted(k) {
 			continue
 		}
-		r.listed++
+		r.found = true
 		code := patch.KernelCode(k, opts)
 		var matches []int
 		if planner != nil {

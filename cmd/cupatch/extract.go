@@ -32,7 +32,9 @@ anything that ls takes; FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx name single e
 
 Names are FILE.NUMBER.ARCH.cubin or .ptx, made of letters, digits and . _ - only; the
 number is the one that ls shows. An entry that cannot be read is reported, the others
-are written, and the exit status is 2.
+are written.
+
+exit status: 0; 1 if no entry is chosen; 2 trouble, also with one entry of many.
 
 examples:
   cupatch extract -o cubins libfoo.so
@@ -78,7 +80,9 @@ func runExtract(e *env, args []string) error {
 	if len(files) == 0 {
 		return e.usagef("extract needs a FILE")
 	}
-	x.chosen = fs.Changed("kind")
+	if x.chosen = fs.Changed("kind"); x.chosen {
+		x.miss.extra = "--kind " + strings.Join(x.kinds, ",")
+	}
 	for _, k := range x.kinds {
 		if !knownKind(k) {
 			return e.usagef("--kind %s: want elf, ptx, lto-ir, concat, old-cubin or unknown", k)
@@ -127,6 +131,9 @@ func (x *extraction) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		if (selected == nil || selected[e]) && x.archWanted(e) && x.kindWanted(e) && x.hasKernel(e) {
 			want = append(want, e)
 		}
+	}
+	if len(want) == 0 {
+		x.missed(f, selected)
 	}
 	switch {
 	case x.rebuild != "":
@@ -246,6 +253,9 @@ func safeName(s string) string {
 }
 
 func (x *extraction) toStdout(want []*elfx.Entry) error {
+	if len(want) == 0 {
+		return nil
+	}
 	if len(want)+x.written != 1 {
 		err := usagef("-o - needs exactly one entry, there are %d", len(want)+x.written)
 		err.hint = "cupatch ls shows the numbers: FILE#12"
@@ -294,7 +304,7 @@ func (x *extraction) addThin(want []*elfx.Entry) error {
 func (x *extraction) end(status int) error {
 	if x.written == 0 {
 		if status == 0 {
-			return answerNo("no entry fits, nothing was written")
+			return x.nothing("entry")
 		}
 		return silent(status)
 	}

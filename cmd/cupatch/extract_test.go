@@ -45,7 +45,7 @@ func TestExtractChosen(t *testing.T) {
 		t.Errorf("-o - wrote %d bytes", len(out))
 	}
 	want(t, 2, []string{"exactly one entry, there are 4"}, "extract", "-o", "-", data+"fatbin/lz4.fatbin")
-	want(t, 1, []string{"nothing was written"}, "extract", "--list", "-k", "nothing*", data+"fatbin/lz4.fatbin")
+	want(t, 1, []string{"no kernel fits -k nothing*"}, "extract", "--list", "-k", "nothing*", data+"fatbin/lz4.fatbin")
 	out = want(t, 0, nil, "extract", "--list", "-k", "control_*", data+"fatbin/lz4.fatbin#2")
 	if out != "lz4.fatbin.2.sm_80.cubin\n" {
 		t.Errorf("-k: %q", out)

@@ -122,7 +122,7 @@ func runHash(e *env, args []string) error {
 		r.groups()
 	}
 	if status = worse(status, r.status); status == 0 && r.found == 0 {
-		return answerNo("no kernel was found")
+		return r.nothing("kernel")
 	}
 	return silent(status)
 }
@@ -147,7 +147,9 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		n += found
 		e.Done()
 	}
-	r.found += n
+	if r.found += n; r.found == 0 {
+		r.missed(f, selected)
+	}
 	if n > 0 && !r.duplicates && !r.conflicts {
 		for li, level := range r.levels {
 			r.print(jsonHash{Level: level.String(), Hash: diff.FileHash(level, lines[li]).String(), File: f.Name, Kernels: n})

@@ -26,7 +26,10 @@ FILE#sm_90 and FILE#ptx name single entries; ARCHIVE.zip!MEMBER one member.
       --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G)
 
 Every byte of a fatbin section is accounted for. An entry that cannot be read is
-listed with its error, the others follow, and the exit status is 2.
+listed with its error and the others follow.
+
+exit status: 0; 1 if -a, -k and the entries of FILE choose nothing; 2 trouble, also with
+one entry of many.
 
 examples:
   cupatch ls libfoo.so
@@ -98,7 +101,7 @@ func runLs(e *env, args []string) error {
 	}
 	r.end()
 	if r.totals.Entries == 0 && status == 0 && r.status == 0 && (len(r.arches) > 0 || len(r.kernels) > 0) {
-		return answerNo("no entry fits %s", r.narrowing.String())
+		return r.nothing("entry")
 	}
 	return silent(worse(status, r.status))
 }
@@ -107,6 +110,7 @@ func runLs(e *env, args []string) error {
 func (r *lsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	file := r.describeFile(f, selected)
 	if r.filtered(selected) && len(file.Members) == 0 && len(file.Sections) == 0 {
+		r.missed(f, selected)
 		return nil
 	}
 	r.totals.Files++

@@ -17,6 +17,7 @@ type narrowing struct {
 	arches   []string
 	kernels  []string
 	maxEntry string
+	miss     misses
 }
 
 func (n *narrowing) flags(fs *pflag.FlagSet) {
@@ -113,13 +114,16 @@ func (e *env) eachFile(args []string, opt *elfx.Options, fn visit) (status int, 
 			var selected map[*elfx.Entry]bool
 			if sel != "" {
 				list, err := f.Select(sel)
+				var none *elfx.NoEntryError
+				if errors.As(err, &none) {
+					e.report(err)
+					status = worse(status, 1)
+					return nil
+				}
 				if err != nil {
 					return err
 				}
-				selected = make(map[*elfx.Entry]bool, len(list))
-				for _, x := range list {
-					selected[x] = true
-				}
+				selected = asSet(list)
 			}
 			return fn(f, selected)
 		}

@@ -233,7 +233,14 @@ func planError(err error) error {
 // checkPlan looks at the plan of all files together.
 func (r *patchRun) checkPlan() error {
 	if len(r.files) == 0 {
-		return fmt.Errorf("no cubin to patch")
+		return r.nothing("cubin")
+	}
+	forArch := r.recipe != nil && len(r.recipe.Arch) > 0
+	if forArch {
+		r.miss.extra = "arch " + strings.Join(r.recipe.Arch, ", ") + " of " + r.recipe.Name
+	}
+	if r.sum.Seen == 0 && !r.allowNoMatch && (forArch || len(r.kernels) > 0) {
+		return r.nothing("cubin")
 	}
 	if err := r.missingRules(); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 
 // showsDiff reports whether the diff of the listing goes to standard output, which
 // takes one answer.
-func showsDiff(e *env, to *destination, dryRun bool, report string) bool {
-	return report != "-" && (dryRun || !e.quiet && to.out != "-")
+func showsDiff(e *env, to *destination, report string) bool {
+	return report != "-" && !e.quiet && to.out != "-"
 }
 
 // oneStream refuses that output and report both go to standard output.

@@ -41,6 +41,7 @@ type entryPlan struct {
 	kernels  []patch.ReportKernel
 	diff     []byte
 	sum      patch.Summary
+	wanted   bool   // by the recipe's arch
 	skipped  string // why the cubin is left alone, "" for one that is planned
 	err      error
 }
@@ -75,6 +76,7 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	todo := r.cubins(f, selected)
 	if len(todo) == 0 {
+		r.missed(f, selected)
 		return nil
 	}
 	if err := r.checkGuard(f, todo); err != nil {
@@ -98,6 +100,14 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	if !planned {
 		return fmt.Errorf("%s: no cubin that can be patched", f.Name)
+	}
+	if fp.sum.Seen == 0 {
+		n := r.narrowing
+		if !slices.ContainsFunc(fp.entries, func(ep *entryPlan) bool { return ep.wanted }) {
+			n.kernels = nil // the recipe's arch is what does not fit
+		}
+		n.missed(f, selected)
+		r.miss = n.miss
 	}
 	r.sum.Add(&fp.sum)
 	r.files = append(r.files, fp)
@@ -217,6 +227,7 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 	if r.recipe != nil && !r.recipe.Wants(c) {
 		return ep
 	}
+	ep.wanted = true
 	planner, err := r.planner(c)
 	var noTable *isa.UnknownArchError
 	if errors.As(err, &noTable) || errors.Is(err, errOldArch) {
@@ -261,7 +272,7 @@ func (r *patchRun) describe(f *elfx.File, ep *entryPlan, c *elfx.Cubin, opts pat
 	}
 	t := &patch.Target{Entry: ep.label, Cubin: c}
 	ep.kernels = patch.ReportKernels(t, ep.edits, after)
-	if showsDiff(r.env, &r.target, r.dryRun, r.report) {
+	if showsDiff(r.env, &r.target, r.report) {
 		table, err := tableOf(c)
 		if err != nil {
 			ep.err = err

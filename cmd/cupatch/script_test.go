@@ -3,8 +3,11 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -30,7 +33,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"mode": scriptMode, "links": scriptLinks, "zip": scriptZip},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"mode": scriptMode, "links": scriptLinks, "zip": scriptZip, "status": scriptStatus},
 	})
 }
 
@@ -62,4 +65,21 @@ func scriptZip(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(z.Close())
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), buf.Bytes(), 0o666))
+}
+
+// scriptStatus runs a program that must end with that status: status 1 PROGRAM ARG….
+func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
 }

@@ -26,6 +26,8 @@ flags; registers.
 
 The code hash is the one that a recipe's [guard.kernels] takes.
 
+exit status: 0; 1 if -a, -k and the entries of FILE choose nothing; 2 trouble.
+
 examples:
   cupatch stats -k 'gemm*' libfoo.so
   cupatch stats --json kernel.cubin | jq .opcodes
@@ -41,6 +43,7 @@ type statsRun struct {
 	narrowing
 	json   bool
 	total  *patch.Stats // of --total
+	found  bool         // there is something that -a, -k and the rest choose
 	status int
 }
 
@@ -80,18 +83,26 @@ func runStats(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	if status = worse(status, r.status); !r.found && status == 0 {
+		return r.nothing("cubin")
+	}
 	if r.total != nil {
 		r.print(jsonStats{Stats: r.total}, "all kernels")
 	}
-	return silent(worse(status, r.status))
+	return silent(status)
 }
 
 func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
-	for _, e := range r.cubins(f, selected) {
+	cubins := r.cubins(f, selected)
+	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
+	for _, e := range cubins {
 		if err := r.entry(f, e); err != nil {
 			r.report(err)
 			r.status = worse(r.status, 2)
 		}
+	}
+	if !r.found {
+		r.missed(f, selected)
 	}
 	return nil
 }
@@ -109,6 +120,7 @@ func (r *statsRun) entry(f *elfx.File, e *elfx.Entry) error {
 		if !r.kernelWanted(k) {
 			continue
 		}
+		r.found = true
 		s := patch.NewStats()
 		s.Count(table, k.Data())
 		if r.total != nil {
