@@ -88,3 +88,110 @@ func TestDocs(t *testing.T) {
 		}
 	}
 }
+
+// docSamples returns the fenced samples of a language in docs/rules.md.
+func docSamples(tb testing.TB, language string) []string {
+	tb.Helper()
+	data, err := os.ReadFile("../docs/rules.md")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	parts := strings.Split(string(data), "```")
+	if len(parts)%2 == 0 {
+		tb.Fatal("a fence is never closed")
+	}
+	var out []string
+	for i := 1; i < len(parts); i += 2 {
+		lang, text, _ := strings.Cut(parts[i], "\n")
+		if lang != language {
+			tb.Errorf("a sample in %q", lang)
+			continue
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// TestDocSamples loads every recipe that docs/rules.md shows as it is printed, and runs its
+// tests.
+func TestDocSamples(t *testing.T) {
+	samples := docSamples(t, "toml")
+	if len(samples) == 0 {
+		t.Fatal("no samples")
+	}
+	for _, text := range samples {
+		rc, err := ParseRecipe("rules.md", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rc.Tests) == 0 || !rc.HasGuard() {
+			t.Errorf("the sample has %d tests, guard %v", len(rc.Tests), rc.HasGuard())
+		}
+		for i := range rc.Tests {
+			if err := rc.runTest(&rc.Tests[i], loadTable(t, rc.Tests[i].Arch.String())); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, hint := range rc.Params[0].Values {
+			rules, err := rc.Rules(map[string]string{rc.Params[0].Name: hint})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, arch := range rc.Arch {
+				if _, err := NewPlanner(rules, loadTable(t, arch), Options{}); err != nil {
+					t.Errorf("%s: %v", arch, err)
+				}
+			}
+		}
+	}
+}
+
+// TestRuleWithoutChanges sees that a rule without set is one that keeps its instructions
+// from later rules, that a parameter without a default takes its first value, and that a
+// run from 0 on may be missing.
+func TestRuleWithoutChanges(t *testing.T) {
+	rc, err := ParseRecipe("r.toml", []byte(`
+[param.hint]
+values = ["EL", "EF"]
+[[rule]]
+name = "keep"
+match = "LDG.E.64"
+last = true
+[[rule]]
+name = "rest"
+match = "LDG"
+set = "evict=${hint}"
+[[rule]]
+name = "gap"
+match = "LDG ; FFMA{0,} ; x:NOP"
+set = "x: stall=5"
+[[rule]]
+name = "run"
+match = "FFMA{0,}"
+set = "stall=3"
+[[test]]
+arch = "sm_90"
+before = '''
+LDG.E.64 R4, desc[UR4][R2.64] ;
+LDG.E R4, desc[UR4][R2.64] ;
+NOP ;
+LDG.E R4, desc[UR4][R2.64] ;
+FFMA R0, R1, R2, R3 ;
+NOP ;
+'''
+after = '''
+LDG.E.64 R4, desc[UR4][R2.64] ;
+LDG.E.EL R4, desc[UR4][R2.64] ;
+[B------:R-:W-:-:S05] NOP ;
+LDG.E.EL R4, desc[UR4][R2.64] ;
+[B------:R-:W-:-:S03] FFMA R0, R1, R2, R3 ;
+[B------:R-:W-:-:S05] NOP ;
+'''
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rc.runTest(&rc.Tests[0], miniTable(t)); err != nil {
+		t.Error(err)
+	}
+}

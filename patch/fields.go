@@ -426,7 +426,7 @@ func (f *fieldRef) textFunc() func(*evalCtx) (string, bool) {
 	case fieldArch:
 		return func(ctx *evalCtx) (string, bool) { return ctx.code.arch, true }
 	case fieldEntry:
-		return func(ctx *evalCtx) (string, bool) { return ctx.code.Entry, true }
+		return func(ctx *evalCtx) (string, bool) { return ctx.code.Entry, ctx.code.Entry != "" }
 	case fieldFile:
 		return func(ctx *evalCtx) (string, bool) { return ctx.code.File, true }
 	}

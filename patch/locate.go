@@ -23,6 +23,8 @@ type LocateError struct {
 	Kernel string
 	PC     uint64
 	Msg    string
+	// Moved says that the kernel may stand at another place, where relocating finds it.
+	Moved bool
 }
 
 func (e *LocateError) Error() string {
@@ -58,7 +60,7 @@ func (f *ReportFile) Locate(targets []*Target, relocate, revert bool) ([]Located
 		}
 		key := fmt.Sprintf("%p %s %d", t, k.Name, re.PC)
 		if seen[key] {
-			return nil, &LocateError{re.Kernel, re.PC, "two edits of the same word"}
+			return nil, &LocateError{Kernel: re.Kernel, PC: re.PC, Msg: "two edits of the same word"}
 		}
 		seen[key] = true
 		e, err := re.edit(t, k, revert)
@@ -106,39 +108,39 @@ func (f *ReportFile) find(e *ReportEdit, targets []*Target, relocate, revert boo
 				return t, kernels[i], nil
 			}
 		}
-		return nil, nil, &LocateError{e.Kernel, e.PC, fmt.Sprintf("%d entries have this kernel; the edit must name one", len(hits))}
+		return nil, nil, &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: fmt.Sprintf("%d entries have this kernel; the edit must name one", len(hits))}
 	case why != nil:
 		return nil, nil, why
 	}
-	return nil, nil, &LocateError{e.Kernel, e.PC, "the file has no such kernel"}
+	return nil, nil, &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: "the file has no such kernel", Moved: e.Entry != "" && f.kernel(e) != nil}
 }
 
 // fits checks that a kernel is the one that an edit was made for, as far as the
 // report tells.
 func (f *ReportFile) fits(e *ReportEdit, t *Target, k *elfx.Kernel, relocate, revert bool) *LocateError {
 	if e.PC+isa.WordSize > uint64(k.Size) {
-		return &LocateError{e.Kernel, e.PC, fmt.Sprintf("beyond the kernel's %d bytes", k.Size)}
+		return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: fmt.Sprintf("beyond the kernel's %d bytes", k.Size)}
 	}
 	if relocate {
 		rk := f.kernel(e)
 		if rk == nil {
-			return &LocateError{e.Kernel, e.PC, "the report has no code hash of this kernel, which relocating needs"}
+			return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: "the report has no code hash of this kernel, which relocating needs"}
 		}
 		want := rk.Input
 		if revert {
 			want = rk.Output
 		}
 		if rk.Arch != t.Cubin.Arch {
-			return &LocateError{e.Kernel, e.PC, fmt.Sprintf("the report is for %s, the cubin is %s", rk.Arch, t.Cubin.Arch)}
+			return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: fmt.Sprintf("the report is for %s, the cubin is %s", rk.Arch, t.Cubin.Arch)}
 		}
 		if codeHash(k.Data()) != want {
-			return &LocateError{e.Kernel, e.PC, "the kernel's code is not the code that the report was made for"}
+			return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: "the kernel's code is not the code that the report was made for"}
 		}
 		return nil
 	}
 	if e.Offset != nil && *e.Offset != uint64(k.Offset)+e.PC {
-		err := &LocateError{e.Kernel, e.PC, fmt.Sprintf("the report has it at offset %#x of the cubin, here it is at %#x", *e.Offset, uint64(k.Offset)+e.PC)}
-		return err
+		msg := fmt.Sprintf("the report has it at offset %#x of the cubin, here it is at %#x", *e.Offset, uint64(k.Offset)+e.PC)
+		return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: msg, Moved: f.kernel(e) != nil}
 	}
 	return nil
 }
@@ -165,23 +167,9 @@ func (e *ReportEdit) edit(t *Target, k *elfx.Kernel, revert bool) (Edit, error) 
 	} else {
 		out.FileOffset = int64(out.Offset)
 	}
-	switch {
-	case e.New != nil:
-		out.New = isa.Word(*e.New)
-	case revert:
-		return out, &LocateError{e.Kernel, e.PC, "the report has no new word, so it cannot be undone"}
-	case t.Table == nil:
-		return out, &LocateError{e.Kernel, e.PC, "new_text needs an instruction table for " + t.Cubin.Arch}
-	default:
-		in := ListedInst{PC: e.PC}
-		code, text, _, err := splitControl(e.NewText)
-		if err != nil {
-			return out, &LocateError{e.Kernel, e.PC, err.Error()}
-		}
-		in.Control, in.Text = code, text
-		if out.New, err = in.Encode(t.Table, out.Old, nil); err != nil {
-			return out, &LocateError{e.Kernel, e.PC, "new_text: " + err.Error()}
-		}
+	var err error
+	if out.New, err = e.newWord(t.Table, t.Cubin.Arch, revert); err != nil {
+		return out, &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: err.Error()}
 	}
 	if revert {
 		out.Old, out.New = out.New, out.Old
@@ -194,6 +182,84 @@ func (e *ReportEdit) edit(t *Target, k *elfx.Kernel, revert bool) (Edit, error) 
 		return out, &OldWordError{Edit: out, Found: w, Done: w == out.New}
 	}
 	return out, nil
+}
+
+// newWord returns the word that an edit makes: new, else what new_text says. The two
+// must not contradict each other.
+func (e *ReportEdit) newWord(t *isa.Table, arch string, revert bool) (isa.Word, error) {
+	switch {
+	case e.New != nil:
+		if t == nil || revert {
+			return isa.Word(*e.New), nil
+		}
+		return isa.Word(*e.New), e.checkText(t)
+	case revert:
+		return isa.Word{}, errors.New("the report has no new word, so it cannot be undone")
+	case t == nil:
+		return isa.Word{}, errors.New("new_text needs an instruction table for " + arch)
+	}
+	in, err := e.newInst()
+	if err != nil {
+		return isa.Word{}, err
+	}
+	w, err := in.Encode(t, isa.Word(*e.Old), nil)
+	if err != nil {
+		return w, fmt.Errorf("new_text: %w", err)
+	}
+	return w, nil
+}
+
+// newInst reads new_text, which may start with a control code, and new_control.
+func (e *ReportEdit) newInst() (ListedInst, error) {
+	in := ListedInst{PC: e.PC}
+	code, text, _, err := splitControl(e.NewText)
+	if err != nil {
+		return in, fmt.Errorf("new_text: %w", err)
+	}
+	in.Control, in.Text = code, text
+	if e.NewControl == "" {
+		return in, nil
+	}
+	c, err := isa.ParseControl(e.NewControl)
+	if err != nil {
+		return in, fmt.Errorf("new_control: %w", err)
+	}
+	if code != nil && *code != c {
+		return in, fmt.Errorf("new_text says %s, new_control %s", code, c)
+	}
+	in.Control = &c
+	return in, nil
+}
+
+// checkText sees that new_text and new_control, where they are given, say what new says.
+func (e *ReportEdit) checkText(t *isa.Table) error {
+	in, err := e.newInst()
+	if err != nil {
+		return err
+	}
+	now := isa.Word(*e.New)
+	if c := isa.ControlOf(now); in.Control != nil {
+		c.Reuse, c.Batch = in.Control.Reuse, in.Control.Batch // they stand in the text
+		if *in.Control != c {
+			return fmt.Errorf("new has the control code %s, the text says %s", isa.ControlOf(now), in.Control)
+		}
+	}
+	text := t.Text(t.Decode(now), e.PC)
+	if in.Text == "" || in.Text == text {
+		return nil
+	}
+	w, raw, err := parseRaw(in.Text)
+	if !raw && err == nil {
+		w, err = encodeOver(t, in.Text, e.PC, now)
+	}
+	var hidden *hiddenError
+	if err != nil && !errors.As(err, &hidden) {
+		return fmt.Errorf("new_text: %w", err)
+	}
+	if hidden != nil || !w.Xor(now).AndNot(codeMask).IsZero() || t.Text(t.Decode(w), e.PC) != text && !raw {
+		return fmt.Errorf("new is %q, new_text says %q", text, in.Text)
+	}
+	return nil
 }
 
 // ReportKernels describes the kernels of a cubin that edits touch, before and after.

@@ -280,6 +280,9 @@ var ErrReport = errors.New("bad report")
 // refused: a misspelt one must not be overlooked. What a program has to give is format,
 // and for each edit kernel, pc, old, and new or new_text.
 func ParseReport(data []byte) (*Report, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, fmt.Errorf("%w: the file is empty", ErrReport)
+	}
 	var r Report
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

@@ -128,23 +128,80 @@ func TestReportMismatch(t *testing.T) {
 	target := openCubin(t, loadsCubin)
 	edits, sum := planCubin(t, target, Options{}, "LDG.E!.EF => .EF")
 	for _, test := range []struct {
-		name string
-		edit func(f *ReportFile)
-		want string
+		name  string
+		edit  func(f *ReportFile)
+		want  string
+		moved bool // relocating may help
 	}{
-		{"old word", func(f *ReportFile) { f.Edits[0].Old.Hi ^= 1 }, "found"},
-		{"kernel", func(f *ReportFile) { f.Edits[0].Kernel += "x" }, "no such kernel"},
-		{"address", func(f *ReportFile) { f.Edits[0].PC += 16 }, "offset"},
-		{"offset", func(f *ReportFile) { *f.Edits[0].Offset += 16 }, "offset"},
-		{"entry", func(f *ReportFile) { f.Edits[0].Entry = "7" }, "no such kernel"},
-		{"beyond", func(f *ReportFile) { f.Edits[0].PC = 1 << 30 }, "beyond"},
-		{"twice", func(f *ReportFile) { f.Edits = append(f.Edits, f.Edits[0]) }, "two edits"},
+		{"old word", func(f *ReportFile) { f.Edits[0].Old.Hi ^= 1 }, "found", false},
+		{"kernel", func(f *ReportFile) { f.Edits[0].Kernel += "x" }, "no such kernel", false},
+		{"address", func(f *ReportFile) { f.Edits[0].PC += 16 }, "offset", true},
+		{"offset", func(f *ReportFile) { *f.Edits[0].Offset += 16 }, "offset", true},
+		{"no hash", func(f *ReportFile) { *f.Edits[0].Offset += 16; f.Kernels = nil }, "offset", false},
+		{"entry", func(f *ReportFile) { f.Edits[0].Entry = "7"; f.Kernels[0].Entry = "7" }, "no such kernel", true},
+		{"beyond", func(f *ReportFile) { f.Edits[0].PC = 1 << 30 }, "beyond", false},
+		{"twice", func(f *ReportFile) { f.Edits = append(f.Edits, f.Edits[0]) }, "two edits", false},
 	} {
 		rep, _ := reportOf(t, target, edits, sum)
 		test.edit(&rep.Files[0])
 		_, err := rep.Files[0].Locate([]*Target{target}, false, false)
 		if !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+		var le *LocateError
+		if errors.As(err, &le) && le.Moved != test.moved {
+			t.Errorf("%s: moved is %v", test.name, le.Moved)
+		}
+	}
+}
+
+// TestReportTexts sees that new_text and new_control beside new say the same as it, and
+// that without new they say all.
+func TestReportTexts(t *testing.T) {
+	target := openCubin(t, loadsCubin)
+	edits, sum := planCubin(t, target, Options{}, "LDG.E!.EF if wbar != \"-\" => .EF")
+	text := edits[0].NewText
+	control := isa.ControlOf(edits[0].New).String()
+	for _, test := range []struct {
+		name    string
+		without bool // new is left out
+		edit    func(e *ReportEdit)
+		want    string
+	}{
+		{"blanks and a code", false, func(e *ReportEdit) { e.NewText = control + "  " + strings.Replace(text, ", ", ",", 1) + " ;" }, ""},
+		{"no texts", false, func(e *ReportEdit) { e.NewText, e.NewControl = "", "" }, ""},
+		{"other text", false, func(e *ReportEdit) { e.NewText = edits[0].OldText }, "new is \"" + text + "\", new_text says \"" + edits[0].OldText + "\""},
+		{"another instruction", false, func(e *ReportEdit) { e.NewText = "NOP" }, "new_text says \"NOP\""},
+		{"no text", false, func(e *ReportEdit) { e.NewText = "LOAD" }, "new_text: "},
+		{"other code", false, func(e *ReportEdit) { e.NewControl = "[B------:R-:W5:-:S04]" }, "new has the control code " + control},
+		{"bad code", false, func(e *ReportEdit) { e.NewControl = "[B]" }, "new_control: "},
+		{"two codes", true, func(e *ReportEdit) { e.NewText = "[B------:R-:W5:-:S04] " + text }, "new_control"},
+		{"text alone", true, func(e *ReportEdit) {}, ""},
+		{"text and another code", true, func(e *ReportEdit) { e.NewControl = "[B------:R-:W5:-:S04]" }, ""},
+	} {
+		rep, _ := reportOf(t, target, edits[:1], sum)
+		e := &rep.Files[0].Edits[0]
+		if test.edit(e); test.without {
+			e.New = nil
+		}
+		located, err := rep.Files[0].Locate([]*Target{target}, false, false)
+		if test.want != "" {
+			if !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: %v, want %q", test.name, err, test.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		want := edits[0].New
+		if c := isa.ControlOf(want); test.name == "text and another code" {
+			c.Wait, c.WBar, c.Stall = 0, 5, 4
+			want = c.Set(want)
+		}
+		if got := located[0].Edits[0].New; got != want {
+			t.Errorf("%s: new word %s, want %s", test.name, got, want)
 		}
 	}
 }
@@ -181,7 +238,8 @@ func TestParseReportErrors(t *testing.T) {
 	for _, test := range []struct{ json, want string }{
 		{`{`, "line 1: the report ends too early"},
 		{"{\n\"format\":\"cupatch-report-1\",\n\"files\":[", "line 3: the report ends too early"},
-		{"", "line 1: the report ends too early"},
+		{"", "bad report: the file is empty"},
+		{" \n", "bad report: the file is empty"},
 		{"{\"format\":\"cupatch-report-1\",\n\"files\":[{\"edits\":[{\"kernel\":\"k\",\"pc\":1180591620717411303424}]}]}", "line 2: files.edits.pc: number 1180591620717411303424 where a whole number"},
 		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":5}]}]}`, "files.edits.kernel: number where text belongs"},
 		{`{"format":"cupatch-report-1","files":{}}`, "files: object where a list belongs"},
