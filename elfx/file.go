@@ -11,6 +11,10 @@ import (
 // DefaultMaxEntry is the default of [Options.MaxEntry], 4 GiB.
 const DefaultMaxEntry = 4 << 30
 
+// DefaultMaxStream bounds what is read into memory of a pipe, or other file that does not
+// say how large it is, unless [Options.MaxEntry] says otherwise: 1 GiB.
+const DefaultMaxStream = 1 << 30
+
 // Options are the limits and names for opening a file. The zero value is ready to use.
 type Options struct {
 	// MaxEntry bounds the decompressed size of one entry, in bytes, and of one member

@@ -38,6 +38,19 @@ func OpenFile(path string, opt *Options) (*File, error) {
 	return openHandle(path, fd, opt)
 }
 
+// ReadStream reads what may have no end: at most limit bytes, as in [Options.MaxEntry], and
+// DefaultMaxStream where that is 0 or the default. More is [ErrTooLarge].
+func ReadStream(r io.Reader, limit int64) ([]byte, error) {
+	if limit <= 0 || limit == DefaultMaxEntry {
+		limit = DefaultMaxStream
+	}
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("more than %d bytes: %w", limit, ErrTooLarge)
+	}
+	return data, err
+}
+
 // isZip reports whether a file starts like a zip file.
 func isZip(r io.ReaderAt) bool {
 	var head [4]byte
@@ -66,7 +79,14 @@ func openHandle(name string, fd *os.File, opt *Options) (*File, error) {
 		if st.IsDir() {
 			return nil, fmt.Errorf("%s: is a directory", name)
 		}
-		data, err := io.ReadAll(fd)
+		if st.Mode()&fs.ModeDevice != 0 {
+			return nil, fmt.Errorf("%s: is a device", name)
+		}
+		limit := int64(0)
+		if opt != nil {
+			limit = opt.MaxEntry
+		}
+		data, err := ReadStream(fd, limit)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -233,5 +234,37 @@ func TestShared(t *testing.T) {
 	}
 	if seen[true] < 10 || seen[false] < 10 {
 		t.Errorf("too few entries: %v", seen)
+	}
+}
+
+// TestPlace names an entry in errors, also one without an architecture.
+func TestPlace(t *testing.T) {
+	f := &File{Name: "x"}
+	for want, e := range map[string]*Entry{
+		"x: entry #3 (unknown)":         {File: f, Number: 3},
+		"x: entry #4 (ptx compute_90a)": {File: f, Number: 4, Kind: KindPTX, SM: 90, Suffix: "a"},
+	} {
+		if got := e.place(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// zeros goes on for ever.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestReadStream bounds what is read of something that has no end.
+func TestReadStream(t *testing.T) {
+	if _, err := ReadStream(zeros{}, 1000); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+	data, err := ReadStream(io.LimitReader(zeros{}, 1000), 1000)
+	if err != nil || len(data) != 1000 {
+		t.Error(len(data), err)
+	}
+	if _, err := OpenFile(os.DevNull, nil); err == nil {
+		t.Error("a device was opened")
 	}
 }

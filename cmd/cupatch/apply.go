@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -153,9 +152,9 @@ func (e *env) openOne(arg string) (*elfx.File, []*elfx.Entry, error) {
 	var f *elfx.File
 	var err error
 	if path == "-" {
-		data, rerr := io.ReadAll(e.stdin)
+		data, rerr := e.readStdin(0)
 		if rerr != nil {
-			return nil, nil, fmt.Errorf("standard input: %w", rerr)
+			return nil, nil, rerr
 		}
 		f, err = elfx.Open("-", data, nil)
 	} else {
@@ -319,7 +318,7 @@ func (r *applyRun) fromListing(targets []*patch.Target) ([]patch.Located, error)
 		}
 	}
 	if used < len(list) {
-		return nil, fmt.Errorf("%s: %d lines belong to no entry of the file", r.source, len(list)-used)
+		return nil, fmt.Errorf("%s: %s to no entry of the file", r.source, plural(len(list)-used, "line belongs", "lines belong"))
 	}
 	return out, nil
 }

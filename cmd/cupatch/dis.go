@@ -131,7 +131,8 @@ func controlStyle(s string) (patch.ControlStyle, error) {
 // end says what the listing cannot show and returns the exit status.
 func (r *disRun) end(status int) error {
 	if r.unknown > 0 {
-		r.notef("%d of %d words are not known to the tables; they print as .word", r.unknown, r.words)
+		they := pluralWord(r.unknown, "is not known to the tables; it prints", "are not known to the tables; they print")
+		r.notef("%d of %s %s as .word", r.unknown, plural(r.words, "word", "words"), they)
 	}
 	if !r.found && status == 0 {
 		return r.nothing("cubin")

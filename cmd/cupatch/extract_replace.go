@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -53,7 +51,7 @@ func runReplace(e *env, args []string) error {
 	if err := d.check(e, fs, false); err != nil {
 		return err
 	}
-	data, err := e.readInput(rest[1])
+	data, err := e.readFile(rest[1])
 	if err != nil {
 		return err
 	}
@@ -76,14 +74,6 @@ func runReplace(e *env, args []string) error {
 		return err
 	}
 	return e.replaceEntry(&d, f, x, data, outs[0])
-}
-
-// readInput reads a file, or standard input for -.
-func (e *env) readInput(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(e.stdin)
-	}
-	return os.ReadFile(name)
 }
 
 // theEntry returns the one cubin among the entries.

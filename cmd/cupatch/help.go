@@ -4,19 +4,22 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // version is set at link time (-ldflags "-X main.version=…") or empty.
 var version string
 
-const helpUsage = `usage: cupatch help [COMMAND]
+const helpUsage = `usage: cupatch help [COMMAND [SUBCOMMAND]]
 
-Prints the help of COMMAND, or the list of commands.
+Prints the help of COMMAND, or the list of commands. cupatch help isa show is the same as
+cupatch isa show --help.
 `
 
 const versionUsage = `usage: cupatch version
 
-Prints the version of cupatch, the Go version that built it, and the commit.
+Prints the version of cupatch, the Go version that built it, and the commit when it was
+built from a checkout.
 `
 
 func init() {
@@ -33,10 +36,16 @@ func runHelp(e *env, args []string) error {
 		e.stdout.WriteString(overview())
 		return nil
 	}
+	c := commands[rest[0]]
+	if rest[0] == "isa" && len(rest) == 2 {
+		if c = isaCommands[rest[1]]; c == nil {
+			return e.usagef("no command isa %s; there are %s", rest[1], strings.Join(isaNames(), ", "))
+		}
+		rest = rest[:1]
+	}
 	if len(rest) > 1 {
 		return e.usagef("help takes one command")
 	}
-	c := commands[rest[0]]
 	if c == nil {
 		err := usagef("no command %q", rest[0])
 		if near := nearest(rest[0], commandNames()); near != "" {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 )
@@ -23,7 +24,8 @@ FILE#sm_90 and FILE#ptx name single entries; ARCHIVE.zip!MEMBER one member.
                        compiled, or nothing
       --mangled        kernel names as in the file, not as in C++
       --json           the same as JSON: {"files": […], "totals": {…}}
-      --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G)
+      --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G),
+                       and more than SIZE from a pipe (default 1G)
 
 Every byte of a fatbin section is accounted for. An entry that cannot be read is
 listed with its error and the others follow.
@@ -50,6 +52,8 @@ type lsRun struct {
 	device               int // for --for; 0 without
 	totals               lsTotals
 	seen                 map[[sha256.Size]byte]string // content → the first entry that has it
+	current              string                       // name of the file at hand
+	first                error                        // the first of totals.Errors
 	status               int
 	files                int
 }
@@ -100,6 +104,9 @@ func runLs(e *env, args []string) error {
 		return err
 	}
 	r.end()
+	if r.totals.Errors > 0 {
+		r.report(fmt.Errorf("%s in the listing, the first: %w", plural(r.totals.Errors, "error", "errors"), r.first))
+	}
 	if r.totals.Entries == 0 && status == 0 && r.status == 0 && (len(r.arches) > 0 || len(r.kernels) > 0) {
 		return r.nothing("entry")
 	}
@@ -108,6 +115,7 @@ func runLs(e *env, args []string) error {
 
 // file lists one file.
 func (r *lsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
+	r.current = f.Name
 	file := r.describeFile(f, selected)
 	if r.filtered(selected) && len(file.Members) == 0 && len(file.Sections) == 0 {
 		r.missed(f, selected)
@@ -140,7 +148,11 @@ func (r *lsRun) problem(err error) string {
 		return ""
 	}
 	if !errors.Is(err, elfx.ErrUnsupported) {
-		r.totals.Errors++
+		if r.totals.Errors++; r.first == nil {
+			if r.first = err; !strings.HasPrefix(err.Error(), r.current) {
+				r.first = fmt.Errorf("%s: %w", r.current, err)
+			}
+		}
 		r.status = worse(r.status, 2)
 	}
 	return err.Error()

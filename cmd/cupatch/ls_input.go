@@ -3,7 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 
@@ -144,10 +145,49 @@ func (e *env) eachFile(args []string, opt *elfx.Options, fn visit) (status int, 
 	return status, nil
 }
 
-func (e *env) openStdin(opt *elfx.Options, fn func(string, *elfx.File, error) error) error {
-	data, err := io.ReadAll(e.stdin)
+// readStdin reads standard input, which has a limit unless it is a file: that has a size.
+func (e *env) readStdin(limit int64) (data []byte, err error) {
+	if f, ok := e.stdin.(*os.File); ok {
+		if st, serr := f.Stat(); serr == nil && st.Mode().IsRegular() {
+			limit = max(limit, st.Size()+1)
+		}
+	}
+	if data, err = elfx.ReadStream(e.stdin, limit); err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return data, nil
+}
+
+// readFile reads a whole file, or standard input for -.
+func (e *env) readFile(path string) ([]byte, error) {
+	if path == "-" {
+		return e.readStdin(0)
+	}
+	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("standard input: %w", err)
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return nil, fmt.Errorf("%s: is a directory", path)
+	case st.Mode()&fs.ModeDevice != 0 && path != os.DevNull:
+		return nil, fmt.Errorf("%s: is a device", path)
+	}
+	data, err := elfx.ReadStream(f, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, nil
+}
+
+func (e *env) openStdin(opt *elfx.Options, fn func(string, *elfx.File, error) error) error {
+	data, err := e.readStdin(opt.MaxEntry)
+	if err != nil {
+		return err
 	}
 	return elfx.WalkData("-", data, opt, fn)
 }

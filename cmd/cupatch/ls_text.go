@@ -94,7 +94,7 @@ func (r *lsRun) writeEntry(pad string, c *lsContainer, e *lsEntry) {
 			size = fmt.Sprintf("%d bytes, part of #%d", e.Size, e.PartOf)
 		}
 	}
-	fmt.Fprintf(r.stdout, "%s%s %s %s, %s", pad, r.paint(ansiCyan, fmt.Sprintf("#%d", e.Number)), e.Kind, e.Arch, size)
+	fmt.Fprintf(r.stdout, "%s%s %s, %s", pad, r.paint(ansiCyan, fmt.Sprintf("#%d", e.Number)), strings.TrimSpace(e.Kind+" "+e.Arch), size)
 	for _, s := range e.notes() {
 		fmt.Fprint(r.stdout, ", ", s)
 	}
@@ -162,7 +162,7 @@ func (r *lsRun) writeKernel(pad string, k *lsKernel) {
 	for _, p := range []struct {
 		n    int
 		unit string
-	}{{k.Registers, "registers"}, {k.Shared, "shared"}, {k.Local, "local"}, {k.Stack, "stack"}, {k.Params, "params"}} {
+	}{{k.Registers, pluralWord(k.Registers, "register", "registers")}, {k.Shared, "shared"}, {k.Local, "local"}, {k.Stack, "stack"}, {k.Params, "params"}} {
 		if p.n > 0 {
 			fmt.Fprintf(r.stdout, ", %d %s", p.n, p.unit)
 		}
@@ -174,10 +174,15 @@ func (r *lsRun) writeKernel(pad string, k *lsKernel) {
 }
 
 func plural(n int, one, many string) string {
+	return fmt.Sprintf("%d %s", n, pluralWord(n, one, many))
+}
+
+// pluralWord is the word of plural alone.
+func pluralWord(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + one
+		return one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return many
 }
 
 // writeJSON prints one element of the list of files.

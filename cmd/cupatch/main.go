@@ -56,6 +56,7 @@ type env struct {
 	stdout *bufio.Writer // the answer
 	stderr io.Writer     // the talk
 	cmd    *command
+	args   []string // of the command
 	// The options that every command takes.
 	quiet     bool
 	jobs      int
@@ -96,7 +97,7 @@ func (e *env) dispatch(args []string) error {
 		}
 		return err
 	}
-	e.cmd = c
+	e.cmd, e.args = c, rest
 	err := c.run(e, rest)
 	if errors.Is(err, pflag.ErrHelp) {
 		e.stdout.WriteString(c.usage)
@@ -191,7 +192,11 @@ func (e *env) usagef(format string, args ...any) error {
 }
 
 func (e *env) usageError(err error) error {
-	return &exitError{code: 2, err: err, hint: "see cupatch help " + e.cmd.name}
+	x := &exitError{code: 2, err: err, hint: "see cupatch help " + e.cmd.name}
+	if e.cmd.name == "isa" && len(e.args) > 0 && isaCommands[e.args[0]] != nil {
+		x.hint = "see cupatch isa " + e.args[0] + " --help"
+	}
+	return x
 }
 
 // overview returns the text of `cupatch help`.

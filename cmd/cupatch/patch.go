@@ -249,7 +249,7 @@ func (r *patchRun) checkPlan() error {
 		return planError(err)
 	}
 	if r.sum.Matched == 0 && !r.allowNoMatch {
-		x := answerNo("the rules match nothing in %d instructions", r.sum.Seen)
+		x := answerNo("the rules match nothing in %s", plural(r.sum.Seen, "instruction", "instructions"))
 		x.hint = "cupatch dis -m MATCH tries a match; --allow-no-match makes this no failure"
 		return x
 	}

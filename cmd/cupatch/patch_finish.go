@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"github.com/cupatch/cupatch/patch"
@@ -108,16 +106,4 @@ func (f *filePlan) report() patch.ReportFile {
 func toolName() string {
 	v, _ := versionInfo()
 	return fmt.Sprintf("cupatch %s", v)
-}
-
-// readFile reads a whole file, or standard input for -.
-func (e *env) readFile(path string) ([]byte, error) {
-	if path == "-" {
-		b, err := io.ReadAll(e.stdin)
-		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
-		}
-		return b, nil
-	}
-	return os.ReadFile(path)
 }

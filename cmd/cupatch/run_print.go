@@ -54,9 +54,9 @@ func someOf(names map[string]bool) string {
 func (r *gpuRun) describe(choices [][]*gpu.Program) error {
 	for _, list := range choices {
 		for _, p := range list {
-			fmt.Fprintf(r.stdout, "%s: kernel %s, %s, %d registers, %d bytes of shared memory\n", p.Name, p.Kernel.Demangled(), p.Cubin.Arch, p.Kernel.Regs, p.Kernel.Shared)
+			fmt.Fprintf(r.stdout, "%s: kernel %s, %s, %s, %d bytes of shared memory\n", p.Name, p.Kernel.Demangled(), p.Cubin.Arch, plural(p.Kernel.Regs, "register", "registers"), p.Kernel.Shared)
 			for i, q := range p.Kernel.ParamList() {
-				fmt.Fprintf(r.stdout, "  parameter %d: %d bytes at 0x%x: %s\n", i+1, q.Size, q.Offset, r.launch.Args[i].Text)
+				fmt.Fprintf(r.stdout, "  parameter %d: %s at 0x%x: %s\n", i+1, plural(q.Size, "byte", "bytes"), q.Offset, r.launch.Args[i].Text)
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func (r *gpuRun) print(d *gpu.Device, res *gpu.Result, failed *gpu.KernelError) 
 		return r.printJSON(rep)
 	}
 	w := r.stdout
-	fmt.Fprintf(w, "GPU %d: %s, sm_%d, %d multiprocessors, driver for CUDA %s\n", d.Number, d.Name, d.SM, d.Processors, d.Driver)
+	fmt.Fprintf(w, "GPU %d: %s, sm_%d, %s, driver for CUDA %s\n", d.Number, d.Name, d.SM, plural(d.Processors, "multiprocessor", "multiprocessors"), d.Driver)
 	for i, p := range res.Programs {
 		label := ""
 		if len(res.Programs) > 1 {
@@ -89,8 +89,8 @@ func (r *gpuRun) print(d *gpu.Device, res *gpu.Result, failed *gpu.KernelError) 
 			fmt.Fprintf(w, "  argument %d: %d %s, sha256 %s, %s\n", b.Arg, b.Count, b.Type, b.SHA256[:16], note)
 		}
 		if t := p.Times; t != nil {
-			fmt.Fprintf(w, "  %s: median of %d launches; fastest %s, quartiles %s to %s%s\n",
-				micros(t.Median), t.Launches, micros(t.Min), micros(t.Q1), micros(t.Q3), bandwidth(p.GBs))
+			fmt.Fprintf(w, "  %s: median of %s; fastest %s, quartiles %s to %s%s\n",
+				micros(t.Median), plural(t.Launches, "launch", "launches"), micros(t.Min), micros(t.Q1), micros(t.Q3), bandwidth(p.GBs))
 		}
 	}
 	if failed == nil {
@@ -113,7 +113,7 @@ func (r *gpuRun) printComparison(res *gpu.Result) {
 		case !p.Identical:
 			fmt.Fprintf(r.stdout, "%s: results differ: %s\n", label, difference(p.Difference))
 		case i > 0:
-			fmt.Fprintf(r.stdout, "%s: results bit-identical, %d times\n", label, r.launch.Check)
+			fmt.Fprintf(r.stdout, "%s: results bit-identical, %s\n", label, plural(r.launch.Check, "time", "times"))
 		}
 		if q := p.Ratio; q != nil {
 			fmt.Fprintf(r.stdout, "%s: takes %.4f of the time (quartiles %.4f to %.4f)\n", label, q.Median, q.Q1, q.Q3)

@@ -33,7 +33,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"mode": scriptMode, "links": scriptLinks, "zip": scriptZip, "status": scriptStatus},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"mode": scriptMode, "links": scriptLinks, "zip": scriptZip, "status": scriptStatus, "damage": scriptDamage,
+			"pipe": scriptPipe,
+		},
 	})
 }
 
@@ -82,4 +85,37 @@ func scriptStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
 	}
+}
+
+// scriptDamage copies a file with bytes overwritten: damage NEW OLD OFFSET COUNT.
+func scriptDamage(ts *testscript.TestScript, neg bool, args []string) {
+	data, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	off, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	n, err := strconv.Atoi(args[3])
+	ts.Check(err)
+	for i := range n {
+		data[off+i] ^= 0xa5
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o666))
+}
+
+// scriptPipe runs cupatch on an input without end: pipe 2 cupatch ARG….
+func scriptPipe(ts *testscript.TestScript, neg bool, args []string) {
+	var out, talk bytes.Buffer
+	if got := run(args[2:], endless{}, &out, &talk); strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s: %s", got, args[0], &talk)
+	}
+	// An echo makes it what the script's stderr looks at.
+	ts.Check(os.WriteFile(ts.MkAbs("talk"), talk.Bytes(), 0o666))
+	ts.Check(ts.Exec("sh", "-c", "cat talk >&2"))
+}
+
+// endless is input that goes on for ever.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }

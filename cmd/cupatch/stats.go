@@ -159,8 +159,8 @@ func (r *statsRun) print(j jsonStats, title string) {
 	if s.Unknown > 0 {
 		fmt.Fprintf(r.stdout, "  unknown       %d\n", s.Unknown)
 	}
-	fmt.Fprintf(r.stdout, "  stall cycles  %d (%d yields)\n", s.Stall, s.Yields)
-	fmt.Fprintf(r.stdout, "  scoreboards   %d set, %d waits\n", s.ScoreboardsSet, s.Waits)
+	fmt.Fprintf(r.stdout, "  stall cycles  %d (%s)\n", s.Stall, plural(s.Yields, "yield", "yields"))
+	fmt.Fprintf(r.stdout, "  scoreboards   %d set, %s\n", s.ScoreboardsSet, plural(s.Waits, "wait", "waits"))
 	fmt.Fprintf(r.stdout, "  reuse flags   %d of %d register sources (%s)\n", s.Reuse, s.Sources, percent(s.Reuse, s.Sources))
 	for _, g := range []struct {
 		name string

@@ -55,7 +55,7 @@ func runTest(e *env, args []string) error {
 			}
 		}
 	}
-	e.notef("%d tests pass, %d fail", passed, failed)
+	e.notef("%s, %d fail", plural(passed, "test passes", "tests pass"), failed)
 	if failed > 0 {
 		status = worse(status, 1)
 	}

@@ -60,7 +60,7 @@ func runVerify(e *env, args []string) error {
 	}
 	if len(diffs) == 0 {
 		if n > 0 {
-			e.notef("%s is %s with the %d words of %s changed, and nothing else", now.Name, old.Name, n, *report)
+			e.notef("%s is %s with the %s of %s changed, and nothing else", now.Name, old.Name, plural(n, "word", "words"), *report)
 		} else {
 			e.notef("%s is %s", now.Name, old.Name)
 		}
@@ -73,7 +73,7 @@ func runVerify(e *env, args []string) error {
 		}
 		fmt.Fprintln(e.stdout, d)
 	}
-	return answerNo("%d differences that no edit explains", len(diffs))
+	return answerNo("%s that no edit explains", plural(len(diffs), "difference", "differences"))
 }
 
 // reportedEdits returns the edits of a report as they fit the old file.

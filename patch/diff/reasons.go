@@ -29,17 +29,21 @@ func (r *Result) Explain(demangle func(string) string) []string {
 	var out []string
 	for c := CodeDiffers; c > Identical; c-- {
 		if n := r.Classes[c]; n > 0 {
-			out = append(out, fmt.Sprintf("code: %d of %d kernels: %s", n, r.Compared, classText[c]))
+			out = append(out, fmt.Sprintf("code: %d of %s: %s", n, plural(r.Compared, "kernel"), classText[c]))
 		}
 	}
 	if n := r.Classes[Identical]; n > 0 && n == r.Compared {
-		out = append(out, fmt.Sprintf("code: all %d kernels have the same bytes", n))
+		if n == 1 {
+			out = append(out, "code: the kernel has the same bytes")
+		} else {
+			out = append(out, fmt.Sprintf("code: all %d kernels have the same bytes", n))
+		}
 	}
 	for _, k := range []Kinds{Names, Resources, Data} {
 		out = append(out, r.rowReasons(k, demangle)...)
 	}
 	if len(r.OnlyA)+len(r.OnlyB) > 0 {
-		out = append(out, fmt.Sprintf("unpaired: %d kernels only in the first file, %d only in the second", len(r.OnlyA), len(r.OnlyB)))
+		out = append(out, fmt.Sprintf("unpaired: %s only in the first file, %d only in the second", plural(len(r.OnlyA), "kernel"), len(r.OnlyB)))
 	}
 	notes := slices.Clone(r.Notes)
 	slices.SortStableFunc(notes, func(x, y Note) int { return int(x.Kind) - int(y.Kind) })

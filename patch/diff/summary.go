@@ -62,7 +62,7 @@ func (r *Result) Summary(style SummaryStyle, demangle func(string) string) strin
 		columns(&b, head, rows)
 	}
 	if more > 0 {
-		fmt.Fprintf(&b, "… and %d more kernels\n", more)
+		fmt.Fprintf(&b, "… and %s\n", plural(more, "more kernel"))
 	}
 	lines := r.unpairedLines(demangle)
 	for _, n := range r.Notes {

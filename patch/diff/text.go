@@ -165,9 +165,9 @@ func (k *KernelDiff) countsText() string {
 		s = ": " + strings.Join(out, ", ")
 	}
 	if k.Instructions[0] == k.Instructions[1] {
-		return fmt.Sprintf("%s (%d instructions)", s, k.Instructions[0])
+		return fmt.Sprintf("%s (%s)", s, plural(k.Instructions[0], "instruction"))
 	}
-	return fmt.Sprintf("%s (%d → %d instructions)", s, k.Instructions[0], k.Instructions[1])
+	return fmt.Sprintf("%s (%d → %s)", s, k.Instructions[0], plural(k.Instructions[1], "instruction"))
 }
 
 // A line is a line of a listing of both: the indexes, -1 for none, and the difference,
@@ -523,7 +523,7 @@ func (p *Printer) appendOnly(dst []byte, sign, file string, list []KernelRef) []
 		if p.Demangle != nil {
 			name = p.Demangle(name)
 		}
-		dst = fmt.Appendf(dst, "%s %s %s: only in %s (%d instructions)\n", sign, k.Arch, name, file, k.Instructions)
+		dst = fmt.Appendf(dst, "%s %s %s: only in %s (%s)\n", sign, k.Arch, name, file, plural(k.Instructions, "instruction"))
 	}
 	return dst
 }
@@ -549,7 +549,7 @@ func (r *Result) CountsLine() string {
 		s += ": " + strings.Join(parts, ", ")
 	}
 	if a, b := r.A.Unknown, r.B.Unknown; a+b > 0 {
-		s += fmt.Sprintf("; %d and %d words not known, compared by their bits", a, b)
+		s += fmt.Sprintf("; %d and %s not known, compared by their bits", a, plural(b, "word"))
 	}
 	return s
 }
