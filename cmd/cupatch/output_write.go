@@ -62,6 +62,23 @@ func (d *destination) write(e *env, c *change, out string) (*patch.ReportHash, e
 	return d.store(e, f, content, out, func(g *elfx.File) error { return checkOutput(f, g, c.edits) })
 }
 
+// try finds out whether the output of a file can be made, which is in doubt where it has
+// compressed cubins that may not fit their places.
+func (d *destination) try(c *change) error {
+	f, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, x := range f.Entries() {
+		if len(c.edits[x.Number]) > 0 && !x.Stored() {
+			_, _, err := rewrite(f, c.edits, elfx.RewriteOptions{NoGrow: d.noGrow})
+			return err
+		}
+	}
+	return nil
+}
+
 // rewrite applies edits, which are by entry number.
 func rewrite(f *elfx.File, edits map[int][]patch.Edit, opt elfx.RewriteOptions) (*elfx.Output, *elfx.RewriteReport, error) {
 	var entries []*elfx.Entry

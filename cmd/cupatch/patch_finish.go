@@ -35,7 +35,16 @@ func (r *patchRun) prepare() ([]string, error) {
 	if r.dryRun {
 		return nil, used.check()
 	}
-	return r.target.prepare(used, names)
+	outs, err := r.target.prepare(used, names)
+	if err != nil || len(r.files) == 1 {
+		return outs, err // a single file is written as a whole or not at all
+	}
+	for _, f := range r.files {
+		if err := r.target.try(f.change()); err != nil {
+			return nil, err
+		}
+	}
+	return outs, nil
 }
 
 // writeAll writes every file and returns the report.
