@@ -47,6 +47,28 @@ func (n *narrowing) missed(f *elfx.File, selected map[*elfx.Entry]bool) {
 	}
 }
 
+// chooses reports whether the options choose a kernel of a file, or a cubin where they name
+// no kernels. A cubin that cannot be read is left to those that need it.
+func (n *narrowing) chooses(f *elfx.File, selected map[*elfx.Entry]bool) bool {
+	cubins := n.cubins(f, selected)
+	if len(n.kernels) == 0 {
+		return len(cubins) > 0
+	}
+	for _, e := range cubins {
+		c, err := e.Cubin()
+		if err != nil {
+			return true
+		}
+		kernels := c.Kernels()
+		for i := range kernels {
+			if n.kernelWanted(&kernels[i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // addKernels adds the names of the kernels of some cubins.
 func (m *misses) addKernels(cubins []*elfx.Entry) {
 	for _, e := range cubins {

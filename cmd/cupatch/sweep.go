@@ -127,6 +127,10 @@ func runSweep(e *env, args []string) error {
 			return err
 		}
 	}
+	if !r.chooses(f, asSet(entries)) {
+		r.missed(f, asSet(entries))
+		return r.nothing("cubin")
+	}
 	old, err := r.earlier()
 	if err != nil {
 		return err
