@@ -49,7 +49,7 @@ func plainWords(v *isa.Variant) []isa.Word {
 // holds reports whether v, a variant of t, is right about ws, words of its own, and about
 // its limits.
 func holds(o *Oracle, v *isa.Variant, t *isa.Table, ws []isa.Word) bool {
-	all := append(slices.Clone(ws), probes(v, ws[0])...)
+	all := slices.Concat(ws, probes(v, ws[0]), EachValue(t, v, ws[0]))
 	for i, a := range o.Ask(all) {
 		if m, miss := compare(t, all[i], a); miss && (a.OK || m.in.Status != isa.StatusUnknown) {
 			return false
@@ -75,6 +75,27 @@ func (l *run) twin(o *Oracle, k key, hard []isa.Word) (Result, bool) {
 		return r, false
 	}
 	return Result{Opcode: k.op, Class: k.name, Variant: &v, Text: r.Text, Tested: len(ws)}, true
+}
+
+// EachValue returns w, a word of v, with each value of each field of at most 8 bits that
+// chooses a text, as far as t thinks them legal.
+func EachValue(t *isa.Table, v *isa.Variant, w isa.Word) []isa.Word {
+	var ws []isa.Word
+	for _, p := range v.Template {
+		for _, test := range p.Tests {
+			n := test.Field.Width()
+			if test.Kind != isa.TestValue || n > 8 || !test.Field.Mask().And(controlMask).IsZero() {
+				continue
+			}
+			for x := range uint64(1) << n {
+				c := test.Field.MustSet(w, x)
+				if in := t.Decode(c); in.Variant == v && in.Status == isa.StatusKnown {
+					ws = append(ws, c)
+				}
+			}
+		}
+	}
+	return ws
 }
 
 // probes returns words that show the limits of v: w with each constant bit flipped, the

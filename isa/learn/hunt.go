@@ -33,7 +33,11 @@ func (l *run) hunt(os []*Oracle, round uint64) (int, error) {
 		words = append(words, l.opt.Seeds...)
 	}
 	for _, v := range vs {
-		words = append(words, Sample(t, v, samplesPerVariant)...)
+		ws := Sample(t, v, samplesPerVariant)
+		words = append(words, ws...)
+		if len(ws) > 0 {
+			words = append(words, EachValue(t, v, ws[0])...)
+		}
 	}
 	wrong := make([]int, len(os))
 	err := each(os, func(i int, o *Oracle) {
@@ -68,11 +72,12 @@ func (l *run) mutants(round uint64) []isa.Word {
 // test compares t with nvdisasm on words and sorts out what is wrong.
 func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 	var bad []isa.Word
+	var refused []bool
 	var blamed []key // the variants that decided
 	for i, a := range o.Ask(words) {
 		m, miss := compare(t, words[i], a)
 		if miss && (a.OK || m.in.Status != isa.StatusUnknown) {
-			bad = append(bad, words[i])
+			bad, refused = append(bad, words[i]), append(refused, !a.OK)
 			k := key{}
 			if m.in.Variant != nil {
 				k = key{opcodeOf(words[i]), m.in.Variant.Class}
@@ -93,7 +98,7 @@ func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 		if learned && len(l.hard[k]) < 60 {
 			l.hard[k] = append(l.hard[k], bad[i])
 		}
-		if blamed[i] != k && learned && fits(own.Variant, bad[i]) && len(l.hard[blamed[i]]) < 60 {
+		if blamed[i] != k && learned && (refused[i] || fits(own.Variant, bad[i])) && len(l.hard[blamed[i]]) < 60 {
 			l.hard[blamed[i]] = append(l.hard[blamed[i]], bad[i])
 		}
 		if learned && l.tries[k] < maxTries {
