@@ -67,10 +67,24 @@ func (c *Code) decode(w isa.Word) isa.Inst {
 
 // understand is decode without regard to the control code, which can make a word one
 // that the hardware refuses.
-func (c *Code) understand(w isa.Word) isa.Inst { return c.decode(neutral(w)) }
+func (c *Code) understand(w isa.Word) isa.Inst {
+	in := c.decode(neutral(w))
+	if in.Status != isa.StatusKnown {
+		if plain := c.decode(idle(w)); plain.Status == isa.StatusKnown {
+			return plain
+		}
+	}
+	return in
+}
 
 // neutral returns w with the control code that a line without one means.
 func neutral(w isa.Word) isa.Word { return isa.DefaultControl.Set(w) }
+
+// idle returns w with a control code of which the schedule bits are 0: a few instructions,
+// such as BPT.PAUSE, are legal with no other.
+func idle(w isa.Word) isa.Word {
+	return isa.Control{Yield: true, WBar: isa.NoBar, RBar: isa.NoBar}.Set(w)
+}
 
 // TableFor returns the instruction table of a cubin, nil where there is none: words
 // then compare by their bits.

@@ -372,6 +372,50 @@ func otherModifier(a *Code, w isa.Word, r *rand.Rand) (isa.Word, bool) {
 	return w, false
 }
 
+// TestModifiersOfTwoClasses changes a modifier that leads to another encoding class, before
+// and after a change that does not.
+func TestModifiersOfTwoClasses(t *testing.T) {
+	data := readCubin(t, "../../testdata/cubin/new/sm_80/debug.cubin")
+	c, err := elfx.ParseCubin(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := TableFor(c)
+	change := map[string][2]string{"BPT": {"TRAP", "PAUSE"}, "EXIT": {"EXIT", "EXIT.PREEMPTED"}, "BRA": {"BRA ", "BRA.INC "}}
+	for i := range c.Kernels() {
+		k := &c.Kernels()[i]
+		a := NewCode(c, k, table)
+		changed := slices.Clone(data)
+		want, classes := 0, 0
+		for i := range a.Len() {
+			w := a.Word(i)
+			text := table.Text(a.decode(w), 0)
+			to, ok := change[table.Split(a.decode(w), 0).Mnemonic]
+			if !ok {
+				continue
+			}
+			x, err := table.Encode(strings.Replace(text, to[0], to[1], 1), 0, &w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x == w {
+				continue
+			}
+			x.Store(changed[int(k.Offset)+int(a.PC(i)):])
+			want++
+			if a.decode(x).Variant != a.decode(w).Variant {
+				classes++
+			}
+		}
+		if want == 0 {
+			continue
+		}
+		if d := both(t, a, recode(t, changed, k, table)); d.Class != ModifiersOnly || d.Changed != want {
+			t.Errorf("%s: class %s (%s) with %d changes, %d of them to another encoding class, want modifiers-only with %d", k.Name, d.Class, d.Kinds, d.Changed, classes, want)
+		}
+	}
+}
+
 // TestRandomRegisters renames the registers of kernels of which every word is known.
 func TestRandomRegisters(t *testing.T) {
 	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {

@@ -76,6 +76,10 @@ func (c *comparison) words(p, q isa.Word) {
 		return
 	}
 	c.x, c.y = a.decode(p), b.decode(q)
+	if c.x.Status != isa.StatusKnown || c.y.Status != isa.StatusKnown {
+		p, q = idle(p), idle(q)
+		c.x, c.y = a.decode(p), b.decode(q)
+	}
 	switch {
 	case c.x.Status != isa.StatusKnown || c.y.Status != isa.StatusKnown:
 		c.bits(Other, p.Xor(q))
