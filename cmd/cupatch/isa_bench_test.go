@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -8,13 +9,18 @@ import (
 	"github.com/cupatch/cupatch/isa"
 )
 
-// benchCode returns the table of sm_90 and the instructions of our test cubins.
+// benchCode returns the table of sm_90 and the instructions of our test cubins, or of the
+// sm_90 cubin that CUPATCH_BENCH_CUBIN names.
 func benchCode(b *testing.B) (*isa.Table, []isa.Word) {
 	t, err := isa.Load(isa.Arch{SM: 90})
 	if err != nil {
 		b.Skip(err)
 	}
-	files, err := filepath.Glob("../../testdata/cubin/new/sm_90/*.cubin")
+	pattern := "../../testdata/cubin/new/sm_90/*.cubin"
+	if name := os.Getenv("CUPATCH_BENCH_CUBIN"); name != "" {
+		pattern = name
+	}
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		b.Fatalf("no cubins: %v", err)
 	}
