@@ -10,6 +10,7 @@ import (
 // those that may say that it is of another variant.
 type program struct {
 	v      *Variant
+	sched  Sched // as in v
 	ops    []op
 	checks []check
 	others []check
@@ -209,7 +210,7 @@ func indexGather(p *Piece) gather {
 
 // compile returns the program of v, which passes Check.
 func compile(v *Variant) *program {
-	p := &program{v: v, maxLen: len("@!UPT ")}
+	p := &program{v: v, sched: v.Sched, maxLen: len("@!UPT ")}
 	for i := range v.Template {
 		piece := &v.Template[i]
 		if len(piece.Tests) == 0 {

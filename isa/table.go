@@ -107,17 +107,18 @@ func (t *Table) Decode(w Word) Inst {
 	if c == nil {
 		return Inst{Word: w, Status: StatusUnknown}
 	}
-	in := Inst{Word: w, Variant: c.v, BadSched: !c.v.Sched.Legal(w), prog: p}
+	status := StatusKnown
 	for k := range p.checks {
-		switch x := p.checks[k].table[p.checks[k].index.value(w)]; x {
-		case PieceIllegal:
-			in.Status = StatusIllegal
-			return in
-		case PieceSilent:
-			in.Status = StatusSilent
+		x := p.checks[k].table[p.checks[k].index.value(w)]
+		if x == PieceIllegal {
+			status = StatusIllegal
+			break
+		}
+		if x == PieceSilent {
+			status = StatusSilent
 		}
 	}
-	return in
+	return Inst{Word: w, Variant: c.v, Status: status, BadSched: !p.sched.Legal(w), prog: p}
 }
 
 // program returns the compiled form of c's variant, which is made when it is first
