@@ -98,7 +98,7 @@ func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 		if learned && len(l.hard[k]) < 60 {
 			l.hard[k] = append(l.hard[k], bad[i])
 		}
-		if blamed[i] != k && learned && (refused[i] || fits(own.Variant, bad[i])) && len(l.hard[blamed[i]]) < 60 {
+		if blamed[i] != k && (learned || name == "") && (refused[i] || fits(own.Variant, bad[i])) && len(l.hard[blamed[i]]) < 60 {
 			l.hard[blamed[i]] = append(l.hard[blamed[i]], bad[i])
 		}
 		if learned && l.tries[k] < maxTries {

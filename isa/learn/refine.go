@@ -66,6 +66,8 @@ func (c *class) judge(t *isa.Table, ws []isa.Word) []*miss {
 func (c *class) attribute(m **miss, name string) {
 	switch {
 	case name == c.name:
+	case name == "" && !(*m).ans.OK && (*m).in.Status == isa.StatusKnown:
+		// Refused without a name, such as a word that two classes fit.
 	case name != "" && len(c.found) < maxFound:
 		c.found = append(c.found, (*m).w)
 		fallthrough
