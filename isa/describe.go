@@ -57,7 +57,7 @@ type HiddenRow struct {
 
 // Describe returns what t knows of v.
 func (t *Table) Describe(v *Variant) *Description {
-	d := &Description{Class: v.Class, Mnemonic: v.Mnemonic(), Opcode: opcodeOf(v.Value), Uniform: v.Sched&SchedUniform != 0,
+	d := &Description{Class: v.Class, Mnemonic: v.Mnemonic(), Opcode: v.Value.Opcode(), Uniform: v.Sched&SchedUniform != 0,
 		Guard: [...]string{GuardP: "P", GuardUP: "UP", GuardNone: "none"}[v.Guard]}
 	for i := range 3 {
 		if v.Sched>>i&1 != 0 {

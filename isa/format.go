@@ -116,7 +116,7 @@ func FormatTable(f, base *TableFile) ([]byte, error) {
 func variantKey(v *Variant) string {
 	b := append(make([]byte, 0, 128), cmp.Or(v.Class, "-")...)
 	b = append(b, " 0x"...)
-	for op, shift := opcodeOf(v.Value), 12; shift >= 0; shift -= 4 {
+	for op, shift := v.Value.Opcode(), 12; shift >= 0; shift -= 4 {
 		b = append(b, hexDigits[op>>shift&15])
 	}
 	for _, r := range maskRanges(v.Mask.AndNot(opcodeMask)) {
@@ -164,14 +164,14 @@ func leadingName(s string) string {
 func sortVariants(vs []*Variant) []*Variant {
 	name := map[int]string{}
 	for _, v := range vs {
-		op := opcodeOf(v.Value)
+		op := v.Value.Opcode()
 		if m := v.Mnemonic(); name[op] == "" || m < name[op] {
 			name[op] = m
 		}
 	}
 	vs = slices.Clone(vs)
 	slices.SortStableFunc(vs, func(a, b *Variant) int {
-		x, y := opcodeOf(a.Value), opcodeOf(b.Value)
+		x, y := a.Value.Opcode(), b.Value.Opcode()
 		return cmp.Or(cmp.Compare(name[x], name[y]), cmp.Compare(x, y))
 	})
 	return vs
@@ -184,19 +184,19 @@ func changed(vs, base []*Variant, known map[string]*Variant, mine map[string]boo
 	merged := map[int][]string{} // by opcode, the keys in the order that reading gives
 	for _, v := range base {
 		if k := variantKey(v); mine[k] {
-			merged[opcodeOf(v.Value)] = append(merged[opcodeOf(v.Value)], k)
+			merged[v.Value.Opcode()] = append(merged[v.Value.Opcode()], k)
 		}
 	}
 	order := map[int][]string{}
 	for _, v := range vs {
-		op, k := opcodeOf(v.Value), variantKey(v)
+		op, k := v.Value.Opcode(), variantKey(v)
 		order[op] = append(order[op], k)
 		if known[k] == nil {
 			merged[op] = append(merged[op], k)
 		}
 	}
 	moved := func(v *Variant) bool {
-		op := opcodeOf(v.Value)
+		op := v.Value.Opcode()
 		return !slices.Equal(merged[op], order[op])
 	}
 	for _, v := range vs {

@@ -7,7 +7,7 @@ type OpcodeSet struct{ bits [numOpcodes / 64]uint64 }
 
 // Has reports whether the opcode of w, bits 0–11 and 91, is in s.
 func (s *OpcodeSet) Has(w Word) bool {
-	op := opcodeOf(w)
+	op := w.Opcode()
 	return s.bits[op/64]>>(op%64)&1 != 0
 }
 
@@ -17,7 +17,7 @@ func (t *Table) MayMatch(pred func(mnemonic string) bool) *OpcodeSet {
 	var s OpcodeSet
 	for _, v := range t.Variants() {
 		if slices.ContainsFunc(v.Mnemonics(), pred) {
-			op := opcodeOf(v.Value)
+			op := v.Value.Opcode()
 			s.bits[op/64] |= 1 << (op % 64)
 		}
 	}

@@ -37,9 +37,6 @@ type candidate struct {
 // numOpcodes is the number of values of the opcode, bits 0–11 and 91.
 const numOpcodes = 1 << 13
 
-// opcodeOf returns the opcode of w, bit 91 on top.
-func opcodeOf(w Word) int { return int(w.Lo&0xfff | w.Hi>>27&1<<12) }
-
 // NewTable returns the table of the variants vs, which it keeps and which must not
 // change afterwards. Where the patterns of several variants fit a word, the one with
 // the most constant bits decides, and among equals the one that comes first.
@@ -49,7 +46,7 @@ func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
 	t := &Table{arch: arch, variants: vs, cands: make([]candidate, len(vs))}
 	sorted := slices.Clone(vs)
 	slices.SortStableFunc(sorted, func(a, b *Variant) int {
-		return cmp.Or(cmp.Compare(opcodeOf(a.Value), opcodeOf(b.Value)),
+		return cmp.Or(cmp.Compare(a.Value.Opcode(), b.Value.Opcode()),
 			cmp.Compare(b.Mask.OnesCount(), a.Mask.OnesCount()))
 	})
 	for i, v := range sorted {
@@ -58,7 +55,7 @@ func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
 	}
 	i := 0
 	for op := range numOpcodes {
-		for i < len(t.cands) && opcodeOf(t.cands[i].value) == op {
+		for i < len(t.cands) && t.cands[i].value.Opcode() == op {
 			i++
 		}
 		t.first[op+1] = uint32(i)
@@ -87,7 +84,7 @@ func (t *Table) find(w Word) *candidate {
 
 // findProgram is like find and returns the variant's compiled form too.
 func (t *Table) findProgram(w Word) (*candidate, *program) {
-	op := opcodeOf(w)
+	op := w.Opcode()
 	cands := t.cands[t.first[op]:t.first[op+1]]
 	for i := range cands {
 		c := &cands[i]

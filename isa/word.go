@@ -65,6 +65,9 @@ func (w Word) Not() Word { return Word{^w.Lo, ^w.Hi} }
 // IsZero reports whether no bit of w is set.
 func (w Word) IsZero() bool { return w.Lo|w.Hi == 0 }
 
+// Opcode returns the 13 bits of the opcode: bits 0–11, and bit 91 as bit 12.
+func (w Word) Opcode() int { return int(w.Lo&0xfff | w.Hi>>27&1<<12) }
+
 // OnesCount returns the number of set bits of w.
 func (w Word) OnesCount() int { return bits.OnesCount64(w.Lo) + bits.OnesCount64(w.Hi) }
 

@@ -148,7 +148,7 @@ func (ck *checker) class() *refusal {
 	old, now := ck.old.in, ck.now.in
 	switch {
 	case old.Variant == nil && now.Variant == nil:
-		if ck.diff().And(isa.Word{Lo: 0xfff, Hi: 1 << 27}).IsZero() {
+		if old.Word.Opcode() == now.Word.Opcode() {
 			return nil
 		}
 		return ck.refuse(RefuseClass, everyBit, "the opcode changes")

@@ -99,9 +99,6 @@ func (c *codeState) set(i int, w isa.Word, r *Rule) {
 	}
 }
 
-// opcodeBits returns bits 0–11 and 91 of w.
-func opcodeBits(w isa.Word) uint64 { return w.Lo&0xfff | w.Hi>>27&1<<12 }
-
 func (c *codeState) demangled() string {
 	if c.cppName == "" {
 		c.cppName = c.Name

@@ -119,7 +119,7 @@ func randomRules(t *testing.T, r *rand.Rand, target *Target, name string) int {
 func checkEdit(t *testing.T, table *isa.Table, name string, e Edit) {
 	t.Helper()
 	old, now := table.Decode(e.Old), table.Decode(e.New)
-	if opcodeBits(e.Old) != opcodeBits(e.New) || old.Status != now.Status {
+	if e.Old.Opcode() != e.New.Opcode() || old.Status != now.Status {
 		t.Errorf("%s: %s+%#x: %q became %q", name, e.Kernel, e.PC, e.OldText, e.NewText)
 		return
 	}

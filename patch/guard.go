@@ -107,27 +107,35 @@ func (rc *Recipe) guardedKernel(name string, cubins []*elfx.Cubin, hash KernelHa
 				continue
 			}
 			found = true
-			fits := false
-			for _, h := range list {
-				scheme, digits, _ := cutHash(h)
-				got := ""
-				switch {
-				case scheme == bytesHash:
-					got = codeHash(k.Data())
-				case hash == nil:
-					err = fmt.Errorf("no hash %s", scheme)
-				default:
-					got, err = hash(c, k, scheme)
-				}
-				if err != nil {
-					return found, false, err
-				}
-				fits = fits || got == digits
+			fits, err := hasHash(c, k, list, hash)
+			if err != nil {
+				return found, false, err
 			}
 			same = same && fits
 		}
 	}
 	return found, same, nil
+}
+
+// hasHash reports whether a kernel has one of the hashes of a guard.
+func hasHash(c *elfx.Cubin, k *elfx.Kernel, list []string, hash KernelHash) (fits bool, err error) {
+	for _, h := range list {
+		scheme, digits, _ := cutHash(h)
+		got := ""
+		switch {
+		case scheme == bytesHash:
+			got = codeHash(k.Data())
+		case hash == nil:
+			err = fmt.Errorf("no hash %s", scheme)
+		default:
+			got, err = hash(c, k, scheme)
+		}
+		if err != nil {
+			return false, err
+		}
+		fits = fits || got == digits
+	}
+	return fits, nil
 }
 
 // CodeHash returns the hash of a kernel's code that guards and reports use, without

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/isa"
@@ -85,18 +84,7 @@ func TestBits(t *testing.T) {
 		`not (bits[0..11] == 0x981) and not (pc == 0x20)`:   "0",
 		`next.bits[0..11] == 0x981 or next.bits[12..15]==9`: "0 10",
 	} {
-		_, plan, err := planText(t, before, Options{}, "* if "+cond+" => stall=2")
-		if err != nil {
-			t.Errorf("%s: %v", cond, err)
-			continue
-		}
-		var pcs []string
-		for _, e := range plan.Edits {
-			pcs = append(pcs, fmt.Sprintf("%x", e.PC))
-		}
-		if got := strings.Join(pcs, " "); got != want {
-			t.Errorf("%s holds at %q, want %q", cond, got, want)
-		}
+		checkHolds(t, before, cond, want)
 	}
 }
 

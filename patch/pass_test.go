@@ -278,18 +278,24 @@ func TestMissingFields(t *testing.T) {
 		`5 % pc == 5`:                "10",
 		`1 < 2 < 3 and pc >= 0x10`:   "10",
 	} {
-		_, plan, err := planText(t, before, Options{}, "* if "+cond+" => stall=2")
-		if err != nil {
-			t.Errorf("%s: %v", cond, err)
-			continue
-		}
-		var pcs []string
-		for _, e := range plan.Edits {
-			pcs = append(pcs, fmt.Sprintf("%x", e.PC))
-		}
-		if got := strings.Join(pcs, " "); got != want {
-			t.Errorf("%s holds at %q, want %q", cond, got, want)
-		}
+		checkHolds(t, before, cond, want)
+	}
+}
+
+// checkHolds sees at which addresses of before, in hexadecimal, a condition holds.
+func checkHolds(t *testing.T, before, cond, want string) {
+	t.Helper()
+	_, plan, err := planText(t, before, Options{}, "* if "+cond+" => stall=2")
+	if err != nil {
+		t.Errorf("%s: %v", cond, err)
+		return
+	}
+	var pcs []string
+	for _, e := range plan.Edits {
+		pcs = append(pcs, fmt.Sprintf("%x", e.PC))
+	}
+	if got := strings.Join(pcs, " "); got != want {
+		t.Errorf("%s holds at %q, want %q", cond, got, want)
 	}
 }
 

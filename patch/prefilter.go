@@ -65,7 +65,7 @@ func (ctx *evalCtx) matches(k, i int) bool {
 		c = new(itemCache)
 		ctx.caches[k] = c
 	}
-	key := w.And(ctx.deciders[opcodeBits(w)])
+	key := w.And(ctx.deciders[w.Opcode()])
 	e := &c[slot(key, 8)]
 	if !e.valid || e.key != key {
 		e.key, e.valid, e.fits = key, true, it.matches(ctx.code, i)
@@ -94,7 +94,7 @@ func (p *Planner) filter() {
 		if guards {
 			m = m.Or(guardMask)
 		}
-		op := opcodeBits(v.Value)
+		op := v.Value.Opcode()
 		p.deciders[op] = p.deciders[op].Or(m)
 	}
 	for op := range p.deciders {

@@ -6,12 +6,10 @@ import "github.com/cupatch/cupatch/isa"
 // a related architecture, that have the same class and opcode; the others get zeros.
 func InheritDefaults(vs, base []*isa.Variant) {
 	type key struct {
-		opcode isa.Word
+		opcode int
 		class  string
 	}
-	keyOf := func(v *isa.Variant) key {
-		return key{v.Value.And(isa.Bits(0, 11).Mask().Or(isa.BitWord(91))), v.Class}
-	}
+	keyOf := func(v *isa.Variant) key { return key{v.Value.Opcode(), v.Class} }
 	from := map[key]*isa.Variant{}
 	for _, v := range base {
 		from[keyOf(v)] = v

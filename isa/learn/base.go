@@ -16,14 +16,14 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 		ws := Sample(t, v, l.opt.Tests)
 		if len(ws) == 0 {
 			// Silent, or with a single legal schedule: learned anew.
-			ws = plainWords(v)
+			ws = PlainWords(v)
 			for i, n := range o.ClassOf(ws) {
 				l.pool.add(n, ws[i])
 			}
 			continue
 		}
 		if holds(o, v, t, ws) {
-			res := Result{Opcode: opcodeOf(v.Value), Class: v.Class, Variant: v, Tested: len(ws)}
+			res := Result{Opcode: uint16(v.Value.Opcode()), Class: v.Class, Variant: v, Tested: len(ws)}
 			l.mu.Lock()
 			l.known[key{res.Opcode, res.Class}] = res
 			if l.opt.Done != nil {
@@ -39,9 +39,9 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 	}
 }
 
-// plainWords returns words of v in which nothing is set that need not be, with an ordinary
+// PlainWords returns words of v in which nothing is set that need not be, with an ordinary
 // control code and with none.
-func plainWords(v *isa.Variant) []isa.Word {
+func PlainWords(v *isa.Variant) []isa.Word {
 	w := guardField.MustSet(v.Value.Or(v.Default), 7)
 	return []isa.Word{isa.DefaultControl.Set(w).AndNot(v.Mask).Or(v.Value), w}
 }

@@ -223,9 +223,8 @@ func (c *class) explore() {
 }
 
 // admit makes bits part of the class which the single flips had shown to leave it: the
-// class is no pattern of bits, and has to say which words are not its own. It returns the
-// new atoms.
-func (c *class) admit(bits isa.Word) []int {
+// class is no pattern of bits, and has to say which words are not its own.
+func (c *class) admit(bits isa.Word) {
 	bits = bits.AndNot(c.free).AndNot(controlMask)
 	var atoms []int
 	for _, b := range bitsOfWord(bits) {
@@ -234,7 +233,6 @@ func (c *class) admit(bits isa.Word) []int {
 	}
 	c.admitted = c.admitted.Or(bits)
 	c.needLegality(atoms...)
-	return atoms
 }
 
 // shape finds the operands and says which bits they have.

@@ -15,8 +15,6 @@ type key struct {
 	name string
 }
 
-func opcodeOf(w isa.Word) uint16 { return uint16(w.Lo&0xfff | w.Bit(91)<<12) }
-
 // samplesPerClass is the number of words of a class that are tried as its base.
 const samplesPerClass = 24
 
@@ -42,7 +40,7 @@ func (p *pool) add(name string, w isa.Word) {
 	if name == "" {
 		return
 	}
-	k := key{opcodeOf(w), name}
+	k := key{uint16(w.Opcode()), name}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, known := p.samples[k]
@@ -145,7 +143,7 @@ func (p *pool) seed(o *Oracle, words []isa.Word) {
 		if !a.OK {
 			continue
 		}
-		k := string(rune(opcodeOf(words[i]))) + shape(a.Text)
+		k := string(rune(words[i].Opcode())) + shape(a.Text)
 		if seen[k]++; seen[k] <= 2 {
 			pick = append(pick, words[i])
 		}

@@ -267,10 +267,8 @@ func (c *class) slotFor(ss []sample) ([]isa.Elem, bool) {
 	}
 	if second == nil {
 		// A form with a wider immediate than the base shows.
-		for _, f := range []isa.Field{isa.Bits(32, 63)} {
-			if e, ok := fitSlot(f, ss); ok {
-				return e, true
-			}
+		if e, ok := fitSlot(isa.Bits(32, 63), ss); ok {
+			return e, true
 		}
 	}
 	return second, second != nil

@@ -80,14 +80,14 @@ func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
 			bad, refused = append(bad, words[i]), append(refused, !a.OK)
 			k := key{}
 			if m.in.Variant != nil {
-				k = key{opcodeOf(words[i]), m.in.Variant.Class}
+				k = key{uint16(words[i].Opcode()), m.in.Variant.Class}
 			}
 			blamed = append(blamed, k)
 		}
 	}
 	again := map[key]bool{}
 	for i, name := range o.ClassOf(bad) {
-		k := key{opcodeOf(bad[i]), name}
+		k := key{uint16(bad[i].Opcode()), name}
 		l.mu.Lock()
 		if _, learned := l.results[blamed[i]]; learned && blamed[i] != k && l.tries[blamed[i]] < maxTries {
 			// The variant took a word that is not its own.

@@ -233,8 +233,8 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 func LearnClass(o *Oracle, name string, samples []isa.Word, tests int, hard []isa.Word) Result {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)
-	c := &class{o: o, name: name, outside: map[int]Answer{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(opcodeOf(samples[0]))))}
-	res := Result{Class: name, Opcode: opcodeOf(samples[0])}
+	c := &class{o: o, name: name, outside: map[int]Answer{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(samples[0].Opcode())))}
+	res := Result{Class: name, Opcode: uint16(samples[0].Opcode())}
 	res.Variant, res.Misses, res.Tested = c.learn(samples, tests, hard)
 	res.Text, res.found, res.Notes = c.text, c.found, c.notes
 	return res

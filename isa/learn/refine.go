@@ -48,35 +48,37 @@ func (c *class) judge(t *isa.Table, ws []isa.Word) []*miss {
 		if !miss || m.in.Status == isa.StatusUnknown && !a.OK {
 			continue
 		}
-		out[i] = &m
-		if a.OK || a.Class == "" {
+		switch {
+		case a.OK || a.Class == "":
+			out[i] = &m
 			wrong, asked = append(wrong, i), append(asked, ws[i])
-		} else {
-			c.attribute(&out[i], a.Class)
+		case c.claims(&m, a.Class):
+			out[i] = &m
 		}
 	}
 	for k, name := range c.o.ClassOf(asked) {
-		c.attribute(&out[wrong[k]], name)
+		if i := wrong[k]; !c.claims(out[i], name) {
+			out[i] = nil
+		}
 	}
 	return out
 }
 
-// attribute completes a miss of a word that is of the class called name, and forgets it
-// where the class under study does not claim it.
-func (c *class) attribute(m **miss, name string) {
-	switch {
-	case name == c.name:
-	case name == "" && !(*m).ans.OK && (*m).in.Status == isa.StatusKnown:
+// claims reports whether m, a miss of a word that is of the class called name, says
+// something of the class under study. Words of other classes are handed on.
+func (c *class) claims(m *miss, name string) bool {
+	switch name {
+	case c.name:
+		return true
+	case "":
 		// Refused without a name, such as a word that two classes fit.
-	case name != "" && len(c.found) < maxFound:
-		c.found = append(c.found, (*m).w)
-		fallthrough
-	default:
-		(*m).foreign = name != ""
-		if name == "" || (*m).in.Status == isa.StatusUnknown {
-			*m = nil
-		}
+		return !m.ans.OK && m.in.Status == isa.StatusKnown
 	}
+	if len(c.found) < maxFound {
+		c.found = append(c.found, m.w)
+	}
+	m.foreign = true
+	return m.in.Status != isa.StatusUnknown
 }
 
 // maxFound bounds the words of other classes that are handed on.

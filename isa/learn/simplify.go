@@ -146,8 +146,9 @@ func implies(hole, p *isa.Piece, i int) bool {
 }
 
 // forget returns p without the index bits that it needs only for what holes say: tests of
-// operands, and bits of the word. A bit that decides which texts there may be stays, unless it is among others, the bits that
-// other pieces print: who wants a text has to set all bits that belong to it.
+// operands, and bits of the word. A bit that decides which texts there may be stays, unless
+// it is among others, the bits that other pieces print: who wants a text has to set all bits
+// that belong to it.
 func forget(p isa.Piece, holes []isa.Piece, others []testBit) isa.Piece {
 	if len(p.Tests) == 0 {
 		return p

@@ -43,7 +43,7 @@ type sketch [48]uint16
 func (c *Code) sketch() (s sketch) {
 	last := uint64(0)
 	for _, w := range c.norm {
-		op := opcodeOf(w)
+		op := uint64(w.Opcode())
 		h := (op*31 + last) * 0x9e3779b97f4a7c15 >> 58 % uint64(len(s))
 		if s[h] < 1<<16-1 {
 			s[h]++

@@ -71,7 +71,7 @@ func (c *Code) keys(seed maphash.Seed, loose bool) []uint64 {
 	h.SetSeed(seed)
 	for i, w := range c.norm {
 		if loose {
-			out[i] = opcodeOf(w)
+			out[i] = uint64(w.Opcode())
 			continue
 		}
 		w = w.AndNot(controlMask)
@@ -88,9 +88,6 @@ func (c *Code) keys(seed maphash.Seed, loose bool) []uint64 {
 	}
 	return out
 }
-
-// opcodeOf returns bits 0–11 and 91 of w.
-func opcodeOf(w isa.Word) uint64 { return w.Lo&0xfff | w.Hi>>27&1<<12 }
 
 // refine pairs the instructions between those that are paired already by their opcodes
 // and their likeness.

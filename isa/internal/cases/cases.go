@@ -36,7 +36,7 @@ type Key struct {
 
 // KeyOf returns the key of a word of a class.
 func KeyOf(w isa.Word, class string) Key {
-	return Key{int(w.Lo&0xfff | w.Hi>>27&1<<12), class}
+	return Key{w.Opcode(), class}
 }
 
 // Read returns the cases of a in the folder dir, those of its bases included where keep

@@ -165,8 +165,7 @@ func choose(o *learn.Oracle, table *isa.Table, v *isa.Variant) (cases.Case, erro
 	ws := learn.Sample(table, v, samples)
 	if len(ws) == 0 {
 		// Silent, or with a single legal schedule.
-		plain := v.Value.Or(v.Default).Or(isa.GuardField.MustSet(isa.Word{}, 7))
-		ws = []isa.Word{isa.DefaultControl.Set(plain).AndNot(v.Mask).Or(v.Value), plain}
+		ws = learn.PlainWords(v)
 	}
 	best := cases.Case{}
 	for i, text := range texts(o, ws) {
