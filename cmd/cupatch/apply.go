@@ -120,7 +120,7 @@ func (r *applyRun) run(args []string) error {
 	if r.edits, err = r.readFile(files[0]); err != nil {
 		return err
 	}
-	f, sel, err := r.openOne(files[1])
+	f, sel, err := r.openOne(files[1], nil)
 	if err != nil {
 		return err
 	}
@@ -140,14 +140,14 @@ func (r *applyRun) parseTwo(fs *pflag.FlagSet, args []string) ([]string, error) 
 	if files[0] == "-" && files[1] == "-" {
 		return nil, r.usagef("only one of the files can be standard input")
 	}
-	if err := r.target.check(r.env, fs, r.dryRun); err != nil {
+	if err := r.target.check(r.env, r.dryRun); err != nil {
 		return nil, err
 	}
 	return files, r.target.checkKeep(r.env, r.report)
 }
 
-// openOne opens one file that is to be changed.
-func (e *env) openOne(arg string) (*elfx.File, []*elfx.Entry, error) {
+// openOne opens one file, FILE or FILE#SELECTOR.
+func (e *env) openOne(arg string, opt *elfx.Options) (*elfx.File, []*elfx.Entry, error) {
 	path, sel := elfx.CutSelector(arg)
 	var f *elfx.File
 	var err error
@@ -156,9 +156,9 @@ func (e *env) openOne(arg string) (*elfx.File, []*elfx.Entry, error) {
 		if rerr != nil {
 			return nil, nil, rerr
 		}
-		f, err = elfx.Open("-", data, nil)
+		f, err = elfx.Open("-", data, opt)
 	} else {
-		f, err = elfx.OpenFile(path, nil)
+		f, err = elfx.OpenFile(path, opt)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -33,7 +33,8 @@ their code, then by likeness. Each pair gets a class, the strongest agreement fi
                         nomods     noregs, but not modifiers
       --ignore KINDS  what does not count either: hidden, control, registers, modifiers,
                       code, resources, data, names, unpaired, metadata, wrapping
-  -k, --only KERNEL   only kernels whose mangled or C++ name fits a glob; repeatable
+  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+      --only GLOB     the same as --kernel
   -a, --arch ARCH     only cubins for ARCH; repeatable
       --summary       a short table
       --markdown      the same for a comment on a change
@@ -112,7 +113,7 @@ func runDiff(e *env, args []string) error {
 	if files[0] == "-" && files[1] == "-" {
 		return e.usagef("only one of the files can be standard input")
 	}
-	if err := e.notEmpty(fs, "html"); err != nil {
+	if err := e.notEmpty("html"); err != nil {
 		return err
 	}
 	r.kernels = append(r.kernels, *only...)

@@ -91,7 +91,7 @@ func runExtract(e *env, args []string) error {
 	if x.rebuild != "" && (x.list || fs.Changed("output")) {
 		return e.usagef("--rebuild goes with neither --list nor -o")
 	}
-	if err := e.notEmpty(fs, "output", "rebuild"); err != nil {
+	if err := e.notEmpty("output", "rebuild"); err != nil {
 		return err
 	}
 	opt, err := x.options()

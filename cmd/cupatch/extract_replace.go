@@ -48,14 +48,14 @@ func runReplace(e *env, args []string) error {
 	if len(rest) != 2 {
 		return e.usagef("replace needs FILE#ENTRY and NEW.cubin")
 	}
-	if err := d.check(e, fs, false); err != nil {
+	if err := d.check(e, false); err != nil {
 		return err
 	}
 	data, err := e.readFile(rest[1])
 	if err != nil {
 		return err
 	}
-	f, entries, err := e.openOne(rest[0])
+	f, entries, err := e.openOne(rest[0], nil)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ What could not be explained is reported at the end, and the exit status is then 
 
   -a, --arch ARCH        the architecture to learn, as nvdisasm knows it
       --nvdisasm PATH    the tool to ask; default: nvdisasm in the path
-  -o FILE                the table to write
+  -o, --output FILE      the table to write
       --base TABLE       the table of a related architecture: its classes are tested, and
                          only what differs is learned and written
       --seed-from FILE   a cubin, library or folder with code of the architecture, or a

@@ -57,6 +57,8 @@ type env struct {
 	stderr io.Writer     // the talk
 	cmd    *command
 	args   []string // of the command
+
+	flagSet *pflag.FlagSet // of the command
 	// The options that every command takes.
 	quiet     bool
 	jobs      int
@@ -77,17 +79,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // dispatch finds the command that args name and runs it.
 func (e *env) dispatch(args []string) error {
+	args, err := e.leading(args)
+	if err != nil {
+		return err
+	}
 	if len(args) == 0 {
 		fmt.Fprint(e.stderr, overview())
 		return &exitError{code: 2}
 	}
 	name, rest := args[0], args[1:]
-	switch name {
-	case "-h", "--help":
-		name = "help"
-	case "-V", "--version":
-		name = "version"
-	}
 	c := commands[name]
 	if c == nil {
 		err := usagef("no command %q", name)
@@ -98,12 +98,36 @@ func (e *env) dispatch(args []string) error {
 		return err
 	}
 	e.cmd, e.args = c, rest
-	err := c.run(e, rest)
+	err = c.run(e, rest)
 	if errors.Is(err, pflag.ErrHelp) {
 		e.stdout.WriteString(c.usage)
 		return nil
 	}
 	return err
+}
+
+// leading reads the options before the name of the command and returns the rest, with
+// the command that --help and --version stand for in front.
+func (e *env) leading(args []string) ([]string, error) {
+	e.jobs = runtime.GOMAXPROCS(0)
+	fs := e.commonFlags("cupatch")
+	fs.SetInterspersed(false)
+	help := fs.BoolP("help", "h", false, "")
+	version := fs.BoolP("version", "V", false, "")
+	err := fs.Parse(args)
+	if err == nil {
+		err = e.checkCommon()
+	}
+	rest := fs.Args()
+	switch {
+	case err != nil:
+		return nil, &exitError{code: 2, err: err, hint: "see cupatch help"}
+	case *version:
+		rest = append([]string{"version"}, rest...)
+	case *help:
+		rest = append([]string{"help"}, rest...)
+	}
+	return rest, nil
 }
 
 // statusOf returns the exit status that err means.
@@ -156,15 +180,35 @@ func (e *env) notef(format string, args ...any) {
 	}
 }
 
-// flags returns a flag set with the options that every command takes.
+// flags returns the flag set of the command, with the options that every command takes.
 func (e *env) flags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet(e.cmd.name, pflag.ContinueOnError)
+	e.flagSet = e.commonFlags(e.cmd.name)
+	return e.flagSet
+}
+
+// commonFlags returns a flag set with the options that every command takes. They keep
+// the values that they have, which options before the command's name gave them.
+func (e *env) commonFlags(name string) *pflag.FlagSet {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
-	fs.BoolVarP(&e.quiet, "quiet", "q", false, "")
-	fs.IntVarP(&e.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "")
-	fs.StringVar(&e.colorMode, "color", "", "")
+	fs.BoolVarP(&e.quiet, "quiet", "q", e.quiet, "")
+	fs.IntVarP(&e.jobs, "jobs", "j", e.jobs, "")
+	fs.StringVar(&e.colorMode, "color", e.colorMode, "")
 	return fs
+}
+
+// checkCommon checks the values of the options that every command takes.
+func (e *env) checkCommon() error {
+	switch e.colorMode {
+	case "", "auto", "always", "never":
+	default:
+		return fmt.Errorf("--color=%s: want auto, always or never", e.colorMode)
+	}
+	if e.jobs < 1 {
+		return fmt.Errorf("-j %d: want at least 1 job", e.jobs)
+	}
+	return nil
 }
 
 // parse reads args into fs and returns the arguments that are no options.
@@ -175,13 +219,8 @@ func (e *env) parse(fs *pflag.FlagSet, args []string) ([]string, error) {
 		}
 		return nil, e.usageError(err)
 	}
-	switch e.colorMode {
-	case "", "auto", "always", "never":
-	default:
-		return nil, e.usagef("--color=%s: want auto, always or never", e.colorMode)
-	}
-	if e.jobs < 1 {
-		return nil, e.usagef("-j %d: want at least 1 job", e.jobs)
+	if err := e.checkCommon(); err != nil {
+		return nil, e.usageError(err)
 	}
 	return fs.Args(), nil
 }
@@ -212,7 +251,7 @@ func overview() string {
 }
 
 const overviewTail = `
-options of every command:
+options of every command, before or after its name:
   -q, --quiet     no warnings and no summary, errors only
   -j, --jobs N    work on N things at once (default: one per processor)
   --color WHEN    auto, always or never; FORCE_COLOR and NO_COLOR are honoured

@@ -29,8 +29,8 @@ func (d *destination) flags(fs *pflag.FlagSet) {
 }
 
 // check sees that the options name one destination.
-func (d *destination) check(e *env, fs *pflag.FlagSet, dryRun bool) error {
-	if err := e.notEmpty(fs, "output", "backup", "report"); err != nil {
+func (d *destination) check(e *env, dryRun bool) error {
+	if err := e.notEmpty("output", "backup", "report"); err != nil {
 		return err
 	}
 	n := 0
@@ -41,7 +41,7 @@ func (d *destination) check(e *env, fs *pflag.FlagSet, dryRun bool) error {
 	}
 	switch {
 	case n == 0:
-		if fs.Lookup("dry-run") == nil {
+		if e.flagSet.Lookup("dry-run") == nil {
 			return e.usagef("where does the result go? -o OUT or -i")
 		}
 		return e.usagef("where does the result go? -o OUT, -i, or -n to only look")

@@ -186,7 +186,7 @@ func runPatch(e *env, args []string) error {
 	if r.context < 0 || r.context > 1000 {
 		return e.usagef("-U %d: want 0 to 1000 lines", r.context)
 	}
-	if err := r.target.check(e, fs, r.dryRun); err != nil {
+	if err := r.target.check(e, r.dryRun); err != nil {
 		return err
 	}
 	if err := r.target.checkKeep(e, r.report); err != nil {

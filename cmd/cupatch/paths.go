@@ -11,7 +11,6 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
-	"github.com/spf13/pflag"
 )
 
 // A pathUse is a path of the command line and what it is there for.
@@ -143,9 +142,9 @@ func realName(path string, input bool) string {
 
 // notEmpty refuses options that were given the empty string for a path or suffix: it is
 // what a variable without a value makes of them.
-func (e *env) notEmpty(fs *pflag.FlagSet, names ...string) error {
+func (e *env) notEmpty(names ...string) error {
 	for _, name := range names {
-		if f := fs.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+		if f := e.flagSet.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return e.usagef("--%s is empty", name)
 		}
 	}

@@ -34,6 +34,7 @@ same buffers, in turn, and says whether they left the same, bit by bit.
       --timeout TIME   give up after so long, such as 30s or 2m (default 60s)
   -n, --dry-run        check the arguments against the kernel; needs no GPU
       --json           the result as one JSON object
+      --max-entry N    refuse entries larger than N when decompressed
 
 ARG is one of
   i32:5 u64:0x10 f32:2.5 f32:0f40200000   a scalar of type i8 u8 i16 u16 i32 u32 i64 u64
@@ -164,9 +165,13 @@ func runRun(e *env, args []string) error {
 	if err := r.launching.parse(e); err != nil {
 		return err
 	}
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
 	var choices [][]*gpu.Program
 	for _, name := range files {
-		f, entries, err := e.openOne(name)
+		f, entries, err := e.openOne(name, opt)
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ file, and the manifest says so.
       --skip-refused    leave refused instructions alone
       --allow NAMES     as for patch
       --ignore-guard    as for patch
+      --max-entry N     refuse entries larger than N when decompressed
   -j, --jobs N          work on N variants at once
 ` + sweepRunUsage + `
 A combination that the rules refuse is in the manifest with its error; the others are
@@ -117,7 +118,11 @@ func runSweep(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	f, entries, err := e.openOne(files[0])
+	opt, err := r.options()
+	if err != nil {
+		return err
+	}
+	f, entries, err := e.openOne(files[0], opt)
 	if err != nil {
 		return err
 	}

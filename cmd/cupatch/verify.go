@@ -37,12 +37,12 @@ func runVerify(e *env, args []string) error {
 	if len(files) != 2 {
 		return e.usagef("verify needs two files")
 	}
-	old, _, err := e.openOne(files[0])
+	old, _, err := e.openOne(files[0], nil)
 	if err != nil {
 		return err
 	}
 	defer old.Close()
-	now, _, err := e.openOne(files[1])
+	now, _, err := e.openOne(files[1], nil)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 // only modifiers, or other code, and where.
 //
 // [Files] compares two files of any kind that package elfx reads, [Cubins] two cubins.
-// [Hasher] computes hashes of kernels that are equal where the code is.
+// [Code.Hash] computes a hash of a kernel that is equal where the code is.
 //
 // # Promise
 //
