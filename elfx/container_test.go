@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -257,7 +258,7 @@ func TestBomb(t *testing.T) {
 		f := mustOpen(t, file, b)
 		n := allocated(func() {
 			_, err := f.Entries()[0].Data()
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprint(3<<30)) {
+			if err == nil || !strings.Contains(err.Error(), "3221225472") {
 				t.Errorf("%s: %v", file, err)
 			}
 		})
@@ -321,21 +322,65 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// The rules of the CUDA programming guide and of NVIDIA's notes on architecture and
-// family specific features.
+// Which devices run code for a target, from the tables of the CUDA programming guide:
+// binary compatibility within a major version and not across it, none to or from the Tegra
+// devices, `a` for one device, and the family-specific targets 100f (10.0, 10.3), 103f
+// (10.3), 101f and 110f (Tegra), 120f (12.0, 12.1) and 121f (12.1).
 func TestRunsOn(t *testing.T) {
+	devices := []int{50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120, 121}
+	for target, want := range map[string][]int{
+		"50": {50, 52}, "52": {52}, "53": {53}, "60": {60, 61}, "61": {61}, "62": {62}, "70": {70, 75}, "72": {72}, "75": {75},
+		"80": {80, 86, 89}, "86": {86, 89}, "87": {87}, "89": {89}, "90": {90}, "90a": {90},
+		"100": {100, 103}, "100f": {100, 103}, "100a": {100}, "101": {101}, "101f": {101}, "101a": {101},
+		"103": {103}, "103f": {103}, "103a": {103}, "110": {110}, "110f": {110}, "110a": {110},
+		"120": {120, 121}, "120f": {120, 121}, "120a": {120}, "121": {121}, "121f": {121}, "121a": {121},
+	} {
+		sm, suffix, _, err := ParseArch(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, d := range devices {
+			if (Target{sm, suffix}).RunsOn(d) {
+				got = append(got, d)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("sm_%s runs on %v, want %v", target, got, want)
+		}
+	}
+}
+
+// PTX is compiled for every later device, PTX for `a` for its own only, PTX for `f` for
+// its family.
+func TestCompilesFor(t *testing.T) {
 	for _, tt := range []struct {
-		sm     int
-		suffix string
+		target Target
 		device int
 		want   bool
 	}{
-		{80, "", 86, true}, {80, "", 89, true}, {86, "", 80, false}, {90, "", 89, false}, {90, "", 90, true}, {90, "a", 90, true},
-		{100, "a", 103, false}, {100, "f", 103, true}, {100, "", 103, true}, {100, "f", 120, false}, {120, "f", 121, true},
-		{86, "", 87, false}, {87, "", 89, false}, {87, "", 87, true}, {80, "", 87, false}, {70, "", 75, true},
+		{Target{52, ""}, 121, true}, {Target{90, ""}, 89, false}, {Target{86, ""}, 87, true}, {Target{90, "a"}, 90, true},
+		{Target{90, "a"}, 100, false}, {Target{100, "f"}, 103, true}, {Target{100, "f"}, 120, false}, {Target{100, "f"}, 110, false},
 	} {
-		if got := runsOn(tt.sm, tt.suffix, tt.device); got != tt.want {
-			t.Errorf("sm_%d%s on sm_%d: %v", tt.sm, tt.suffix, tt.device, got)
+		if got := tt.target.CompilesFor(tt.device); got != tt.want {
+			t.Errorf("compute_%d%s for sm_%d: %v", tt.target.SM, tt.target.Suffix, tt.device, got)
+		}
+	}
+}
+
+// Among what runs on sm_100 the driver prefers the most specific.
+func TestChooseSuffix(t *testing.T) {
+	for _, tt := range []struct {
+		flags []uint64
+		want  uint64
+	}{{[]uint64{0, FlagFamily, FlagAccel}, FlagAccel}, {[]uint64{0, FlagFamily}, FlagFamily}, {[]uint64{FlagAccel, 0}, FlagAccel}} {
+		var b []byte
+		for _, flag := range tt.flags {
+			b = append(b, makeEntry(rawELF, 100, flag, make([]byte, 64))...)
+		}
+		e, _ := mustOpen(t, "f", makeFatbin(b)).Regions[0].Containers[0].Choose(100)
+		if e == nil || e.Flags&(FlagAccel|FlagFamily) != tt.want {
+			t.Errorf("of flags %x: %+v", tt.flags, e)
 		}
 	}
 }

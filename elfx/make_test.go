@@ -64,6 +64,26 @@ func makeELF(typ uint16, secs ...madeSection) []byte {
 	return append(out, headers...)
 }
 
+// makeEntry returns a fatbin entry whose payload is stored.
+func makeEntry(kind uint16, sm uint32, flags uint64, payload []byte) []byte {
+	h := make([]byte, entryHeaderSize)
+	le.PutUint16(h, kind)
+	le.PutUint16(h[2:], 0x0101)
+	le.PutUint32(h[4:], entryHeaderSize)
+	le.PutUint64(h[offPayloadSize:], uint64(len(payload)))
+	le.PutUint32(h[28:], sm)
+	le.PutUint64(h[offFlags:], flags)
+	return append(h, payload...)
+}
+
+// makeFatbin returns a container of entries.
+func makeFatbin(entries []byte) []byte {
+	h := le.AppendUint32(nil, fatbinMagic)
+	h = le.AppendUint16(h, 1)
+	h = le.AppendUint16(h, fatbinHeaderSize)
+	return append(le.AppendUint64(h, uint64(len(entries))), entries...)
+}
+
 // hostFile is a library with fatbins in two sections, a cubin in its data, and the
 // magic number of a fatbin in its code.
 func hostFile(tb testing.TB) []byte {

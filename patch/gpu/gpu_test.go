@@ -289,28 +289,16 @@ func TestNothingToRunWith(t *testing.T) {
 	}
 }
 
-// TestRuns checks which devices run which code (CUDA programming guide, binary
-// compatibility).
-func TestRuns(t *testing.T) {
-	for _, c := range []struct {
-		sm     int
-		suffix string
-		device int
-		want   bool
-	}{
-		{90, "", 90, true}, {90, "a", 90, true}, {80, "", 86, true}, {86, "", 80, false}, {80, "", 90, false},
-		{100, "", 103, true}, {100, "a", 103, false}, {75, "", 75, true}, {100, "", 120, false}, {120, "", 121, true},
-	} {
-		if got := (&Device{SM: c.device}).Runs(c.sm, c.suffix); got != c.want {
-			t.Errorf("sm_%d%s on sm_%d: %v", c.sm, c.suffix, c.device, got)
-		}
-	}
+// TestBest: the rules themselves are those of package elfx, and tested there.
+func TestBest(t *testing.T) {
 	list := []*Program{{Cubin: &elfx.Cubin{SM: 80}}, {Cubin: &elfx.Cubin{SM: 86}}, {Cubin: &elfx.Cubin{SM: 89}}, {Cubin: &elfx.Cubin{SM: 90, Suffix: "a"}}}
 	if got := (&Device{SM: 86}).Best(list); got != list[1] {
 		t.Errorf("best for sm_86: %+v", got)
 	}
-	if got := (&Device{SM: 75}).Best(list); got != nil {
-		t.Errorf("best for sm_75: %+v", got)
+	for _, sm := range []int{75, 87, 100} {
+		if got := (&Device{SM: sm}).Best(list); got != nil {
+			t.Errorf("best for sm_%d: %+v", sm, got)
+		}
 	}
 }
 

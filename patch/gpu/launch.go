@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -147,28 +146,23 @@ func (l *Launch) layout(k *elfx.Kernel) (offsets []int, size int) {
 	return offsets, size
 }
 
-// Runs reports whether code for an architecture runs on the device: code for sm_80 runs
-// on 8.x, code for an `a` target only on exactly its own.
-func (d *Device) Runs(sm int, suffix string) bool {
-	if suffix == "a" {
-		return sm == d.SM
-	}
-	return sm/10 == d.SM/10 && sm <= d.SM
-}
+// Runs reports whether the device runs a cubin as it is. See [elfx.Target.RunsOn].
+func (d *Device) Runs(c *elfx.Cubin) bool { return target(c).RunsOn(d.SM) }
+
+// target returns what a cubin is made for.
+func target(c *elfx.Cubin) elfx.Target { return elfx.Target{SM: c.SM, Suffix: c.Suffix} }
 
 // Best returns the program that the device runs best, which is the one for the latest
 // architecture, or nil if it runs none.
 func (d *Device) Best(list []*Program) *Program {
 	var fit []*Program
 	for _, p := range list {
-		if d.Runs(p.Cubin.SM, p.Cubin.Suffix) {
+		if d.Runs(p.Cubin) {
 			fit = append(fit, p)
 		}
 	}
 	if len(fit) == 0 {
 		return nil
 	}
-	return slices.MaxFunc(fit, func(a, b *Program) int {
-		return cmp.Or(cmp.Compare(a.Cubin.SM, b.Cubin.SM), cmp.Compare(a.Cubin.Suffix, b.Cubin.Suffix))
-	})
+	return slices.MaxFunc(fit, func(a, b *Program) int { return target(a.Cubin).Compare(target(b.Cubin)) })
 }

@@ -88,7 +88,7 @@ func (s *Session) Run(l *Launch, programs ...*Program) (*Result, error) {
 		if err := l.Fit(p.Kernel); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		if !s.Device.Runs(p.Cubin.SM, p.Cubin.Suffix) {
+		if !s.Device.Runs(p.Cubin) {
 			return nil, fmt.Errorf("%s: the kernel is for %s, device %d (%s) is sm_%d", p.Name, p.Cubin.Arch, s.Device.Number, s.Device.Name, s.Device.SM)
 		}
 		if int64(l.Shared) > int64(s.Device.Shared) {
