@@ -27,6 +27,7 @@ one is not what the report says, nothing is written.
       --backup SUFFIX  with -i, keep the old file under its name with SUFFIX
                        appended: --backup .orig
   -n, --dry-run        write nothing, show what would change
+  -U, --context N      lines around each change in the diff (default 3)
       --relocate       a kernel may stand at another place, or in another entry, if
                        its code has the hash that the report gives
       --report FILE    write the edits as a report
@@ -59,6 +60,7 @@ patch --keep-original writes, has the old bytes.
       --backup SUFFIX  with -i, keep the old file under its name with SUFFIX
                        appended: --backup .orig
   -n, --dry-run        write nothing, show what would change
+  -U, --context N      lines around each change in the diff (default 3)
       --relocate       as for apply
       --no-grow        fail rather than make a file larger
 
@@ -79,6 +81,7 @@ type applyRun struct {
 	target   destination
 	dryRun   bool
 	relocate bool
+	context  contextLines
 	revert   bool
 	report   string
 	allow    patch.Allow
@@ -96,11 +99,12 @@ func (r *applyRun) run(args []string) error {
 	r.target.flags(fs)
 	fs.BoolVarP(&r.dryRun, "dry-run", "n", false, "")
 	fs.BoolVar(&r.relocate, "relocate", false, "")
+	r.context.flag(fs)
 	var allow, noWarn string
 	if !r.revert {
 		fs.StringVar(&noWarn, "no-warn", "", "")
 		r.target.keepFlag(fs)
-		fs.StringVar(&r.report, "report", "", "")
+		outFlag(fs, &r.report, "report", "")
 		fs.StringVar(&allow, "allow", "", "")
 	}
 	files, err := r.parseTwo(fs, args)
@@ -139,6 +143,9 @@ func (r *applyRun) parseTwo(fs *pflag.FlagSet, args []string) ([]string, error) 
 	}
 	if files[0] == "-" && files[1] == "-" {
 		return nil, r.usagef("only one of the files can be standard input")
+	}
+	if err := r.context.check(r.env); err != nil {
+		return nil, err
 	}
 	if err := r.target.check(r.env, r.dryRun); err != nil {
 		return nil, err
@@ -387,7 +394,7 @@ func (r *applyRun) describe(f *elfx.File, located []patch.Located, rep *patch.Re
 		}
 		if showsDiff(r.env, &r.target, r.report) {
 			ep := &entryPlan{label: l.Target.Entry, edits: l.Edits}
-			r.printDiff(diffOf(f.Name, ep, l.Target.Cubin, l.Target.Table, patch.Options{}, 3))
+			r.printDiff(diffOf(f.Name, ep, l.Target.Cubin, l.Target.Table, patch.Options{}, int(r.context)))
 		}
 		if r.revert {
 			continue // back to what was there

@@ -68,7 +68,8 @@ func runExtract(e *env, args []string) error {
 	x := &extraction{env: e, names: make(map[string]bool), inputs: map[string]string{}}
 	fs := e.flags()
 	x.narrowing.flags(fs)
-	fs.StringVarP(&x.dir, "output", "o", ".", "")
+	x.dir = "."
+	outFlag(fs, &x.dir, "output", "o")
 	fs.BoolVar(&x.list, "list", false, "")
 	fs.BoolVar(&x.force, "force", false, "")
 	fs.StringSliceVar(&x.kinds, "kind", []string{"elf", "ptx"}, "")

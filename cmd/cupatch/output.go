@@ -22,7 +22,7 @@ type destination struct {
 }
 
 func (d *destination) flags(fs *pflag.FlagSet) {
-	fs.StringVarP(&d.out, "output", "o", "", "")
+	outFlag(fs, &d.out, "output", "o")
 	fs.BoolVarP(&d.inPlace, "in-place", "i", false, "")
 	fs.StringVar(&d.backup, "backup", "", "")
 	fs.BoolVar(&d.noGrow, "no-grow", false, "")

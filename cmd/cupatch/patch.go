@@ -135,7 +135,7 @@ type patchRun struct {
 	ruleSource
 	target       destination
 	dryRun       bool
-	context      int
+	context      contextLines
 	report       string
 	skipRefused  bool
 	allowNoMatch bool
@@ -157,8 +157,8 @@ func (r *patchRun) define(fs *pflag.FlagSet) (allow, noWarn *string) {
 	r.target.flags(fs)
 	r.target.keepFlag(fs)
 	fs.BoolVarP(&r.dryRun, "dry-run", "n", false, "")
-	fs.IntVarP(&r.context, "context", "U", 3, "")
-	fs.StringVar(&r.report, "report", "", "")
+	r.context.flag(fs)
+	outFlag(fs, &r.report, "report", "")
 	fs.BoolVar(&r.skipRefused, "skip-refused", false, "")
 	fs.BoolVar(&r.allowNoMatch, "allow-no-match", false, "")
 	fs.BoolVar(&r.again, "again", false, "")
@@ -183,8 +183,8 @@ func runPatch(e *env, args []string) error {
 	if r.silent, err = patch.ParseSilent(*noWarn); err != nil {
 		return e.usageError(fmt.Errorf("--no-warn: %w", err))
 	}
-	if r.context < 0 || r.context > 1000 {
-		return e.usagef("-U %d: want 0 to 1000 lines", r.context)
+	if err := r.context.check(e); err != nil {
+		return err
 	}
 	if err := r.target.check(e, r.dryRun); err != nil {
 		return err

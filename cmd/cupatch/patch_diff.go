@@ -6,6 +6,7 @@ import (
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/spf13/pflag"
 )
 
 // showsDiff reports whether the diff of the listing goes to standard output, which
@@ -39,6 +40,18 @@ func diffOf(file string, ep *entryPlan, c *elfx.Cubin, t *isa.Table, opts patch.
 		out = patch.AppendDiff(out, t, patch.KernelCode(k, opts), name, byKernel[uint64(k.Offset)], context)
 	}
 	return out
+}
+
+// contextLines is the value of -U: lines around each change in a diff.
+type contextLines int
+
+func (n *contextLines) flag(fs *pflag.FlagSet) { fs.IntVarP((*int)(n), "context", "U", 3, "") }
+
+func (n contextLines) check(e *env) error {
+	if n < 0 || n > 1000 {
+		return e.usagef("-U %d: want 0 to 1000 lines", n)
+	}
+	return nil
 }
 
 // printDiff writes a diff, coloured if that is wanted.

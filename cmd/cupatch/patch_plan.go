@@ -278,6 +278,6 @@ func (r *patchRun) describe(f *elfx.File, ep *entryPlan, c *elfx.Cubin, opts pat
 			ep.err = err
 			return
 		}
-		ep.diff = diffOf(f.Name, ep, c, table, opts, r.context)
+		ep.diff = diffOf(f.Name, ep, c, table, opts, int(r.context))
 	}
 }

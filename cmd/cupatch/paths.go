@@ -11,6 +11,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/spf13/pflag"
 )
 
 // A pathUse is a path of the command line and what it is there for.
@@ -104,6 +105,29 @@ func conflict(a, b *pathUse) error {
 
 // inputFile is what a FILE of the command line is called.
 const inputFile = "input"
+
+// outFlag defines an option that names a file to write, - for standard output.
+func outFlag(fs *pflag.FlagSet, p *string, name, short string) {
+	fs.VarP((*outPath)(p), name, short, "")
+}
+
+// An outPath is the value of an option that names a file to write, - for standard
+// output. The names that the system gives standard output mean the same: opened, they
+// would be another file with a position of its own.
+type outPath string
+
+func (p *outPath) String() string { return string(*p) }
+
+func (p *outPath) Type() string { return "string" }
+
+func (p *outPath) Set(s string) error {
+	switch s {
+	case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
+		s = "-"
+	}
+	*p = outPath(s)
+	return nil
+}
 
 // realPath returns a path with symbolic links followed, also where there is nothing yet,
 // and what is there. Of a member of a zip file that is read it is the zip file's.
