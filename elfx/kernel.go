@@ -222,13 +222,21 @@ func (k *Kernel) Instructions() int { return int(k.Size) / k.cubin.InstructionSi
 func (k *Kernel) Demangled() string { return Demangle(k.Name) }
 
 // Demangle returns the C++ spelling of a mangled name, or name itself.
-func Demangle(name string) string {
+func Demangle(name string) string { return demangled(name) }
+
+// QualifiedName returns the C++ name of a function without return type, parameters and
+// template arguments, such as ns::gemm, or name itself where it is not mangled.
+func QualifiedName(name string) string {
+	return demangled(name, demangle.NoParams, demangle.NoTemplateParams)
+}
+
+func demangled(name string, opts ...demangle.Option) string {
 	if !strings.HasPrefix(name, "_Z") || len(name) > maxName {
 		return name
 	}
 	// 1<<20 bounds the length of the result: a short hostile name can stand for an
 	// enormous one.
-	s, err := demangle.ToString(name, demangle.MaxLength(20))
+	s, err := demangle.ToString(name, append(opts, demangle.MaxLength(20))...)
 	if err != nil {
 		return name
 	}
@@ -325,11 +333,31 @@ func (k *Kernel) Functions() []Function {
 	return out
 }
 
-// Matches reports whether a glob fits the kernel's mangled or demangled name. In a
-// glob * stands for any characters, ? for one; everything else for itself, since
-// names contain brackets.
+// Matches reports whether a glob fits the kernel's mangled name, its C++ name, or the
+// bare name of the C++ function, with or without its namespaces: for void
+// ns::gemm<float>(int) those are ns::gemm and gemm. In a glob * means any characters, ?
+// one; everything else means itself, since names contain brackets.
 func (k *Kernel) Matches(glob string) bool {
-	return MatchGlob(glob, k.Name) || MatchGlob(glob, k.Demangled())
+	if MatchGlob(glob, k.Name) {
+		return true
+	}
+	full := k.Demangled()
+	if full == k.Name {
+		return false
+	}
+	if MatchGlob(glob, full) {
+		return true
+	}
+	name := QualifiedName(k.Name)
+	return MatchGlob(glob, name) || MatchGlob(glob, lastName(name))
+}
+
+// lastName returns a qualified name without its namespaces and classes.
+func lastName(name string) string {
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		return name[i+len("::"):]
+	}
+	return name
 }
 
 // MatchGlob reports whether a glob of * and ? fits the whole of s.

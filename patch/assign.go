@@ -52,7 +52,7 @@ func (c *compiled) checkSettable(i int, ch *change) error {
 	if r.itemOf(strings.SplitN(ch.field, ".", 2)[0]) >= 0 {
 		return r.errAt(&r.set, ch.pos, "%s: a label goes before the list of changes: x: field=value", ch.field)
 	}
-	return r.errAt(&r.set, ch.pos, "no %s on %s has a field %s", c.items[i].opcode, c.arch, ch.field).
+	return r.errAt(&r.set, ch.pos, "no %s on %s has a field %s", c.items[i].opcode, c.arch, ch.field).lacking().
 		hint("fields: %s", strings.Join(scope.all(), " "))
 }
 
@@ -223,7 +223,7 @@ func (c *compiled) compileGroup(scope *nameScope, ch *change) (func(*editing) er
 	}
 	if want != "" && !scope.has(ch.field, want) {
 		return nil, r.errAt(&r.set, ch.valuePos, "no %s on %s has %s=%s; %s: %s", c.items[c.itemOfChange(ch)].opcode, c.arch,
-			ch.field, want, ch.field, strings.Join(scope.values(ch.field), " "))
+			ch.field, want, ch.field, strings.Join(scope.values(ch.field), " ")).lacking()
 	}
 	return func(ed *editing) error {
 		g := ed.group(ch.field)

@@ -190,7 +190,7 @@ func (c *compiled) resolveAtoms(ch *change, groups []*isa.Group) ([]groupValue, 
 		at := ch.atoms[i]
 		switch {
 		case n == 0:
-			e := r.errAt(&r.set, at.pos, "no %s", at.text)
+			e := r.errAt(&r.set, at.pos, "no %s", at.text).lacking()
 			e.Help = groupsHelp(groups, at.text)
 			return nil, e
 		case len(hits) > 1:

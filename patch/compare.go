@@ -224,7 +224,7 @@ func (c *exprCompiler) groupLiteral(f *fieldRef, s string, y *compiledExpr) (*co
 	if f.scope.has(f.name, s) {
 		return y, nil
 	}
-	return nil, c.errorf(y.pos, "%s is never %q; %s: %s", f.name, s, f.name, strings.Join(values, " "))
+	return nil, c.errorf(y.pos, "%s is never %q; %s: %s", f.name, s, f.name, strings.Join(values, " ")).lacking()
 }
 
 // parseWait reads a wait mask: digits such as 0,1, a mask such as B01----, or -.

@@ -110,7 +110,7 @@ func (c *compiled) checkAtoms(ci *compiledItem) error {
 		if slices.ContainsFunc(words, func(w string) bool { return globMatch(a.text, w) }) {
 			continue
 		}
-		e := r.errAt(&r.match, a.pos, "%s on %s has no modifier %s", ci.opcode, c.arch, a.text)
+		e := r.errAt(&r.match, a.pos, "%s on %s has no modifier %s", ci.opcode, c.arch, a.text).lacking()
 		if near := nearest.Name(a.text, words); near != "" {
 			e.Help = "did you mean " + near + "?"
 		} else if g := valueHelp(newScope(t, ci.variants), a.text); g != "" {

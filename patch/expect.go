@@ -14,8 +14,8 @@ type expectation struct {
 	pos       string // file:line:column in the recipe
 }
 
-// parseExpect reads "12", ">=1", "<=3", "1..4", each with " per kernel" behind it if
-// the count holds for every kernel that is looked at, rather than in total.
+// parseExpect reads "12", ">=1", "<=3", "1..4", each with " per kernel" after it if
+// the count holds for every kernel that the rule's condition admits, rather than in total.
 func parseExpect(s string) (*expectation, error) {
 	e := &expectation{text: s}
 	t := strings.TrimSpace(s)
@@ -70,14 +70,14 @@ func (e *ExpectError) Error() string {
 }
 
 // checkPerKernel compares the counts of one kernel with the rules that expect a count
-// for each.
-func (p *Planner) checkPerKernel(s *Summary, kernel string) error {
+// for each. A rule whose condition leaves the kernel out expects nothing of it.
+func (p *Planner) checkPerKernel(k *KernelPlan, kernel string) error {
 	for i, c := range p.rules {
-		e := c.rule.expect
-		if e == nil || !e.perKernel || e.holds(s.Rules[i].Matches) {
+		e, n := c.rule.expect, k.Summary.Rules[i].Matches
+		if e == nil || !e.perKernel || !k.meant[i] || e.holds(n) {
 			continue
 		}
-		return &ExpectError{Pos: e.pos, Rule: c.rule.ID(), Kernel: kernel, Want: e.text, Found: s.Rules[i].Matches}
+		return &ExpectError{Pos: e.pos, Rule: c.rule.ID(), Kernel: kernel, Want: e.text, Found: n}
 	}
 	return nil
 }

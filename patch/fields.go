@@ -300,7 +300,7 @@ func (c *exprCompiler) unknownName(f *fieldRef, scope *nameScope, pos int) error
 				hint("registers are text and need quotes: %q", f.name)
 		}
 	}
-	return c.errorf(pos, "no %s on %s has a field %s", who, arch, f.name).hint("fields: %s", strings.Join(scope.all(), " "))
+	return c.errorf(pos, "no %s on %s has a field %s", who, arch, f.name).lacking().hint("fields: %s", strings.Join(scope.all(), " "))
 }
 
 // isRegister tells a bare register name of the files R and UR.

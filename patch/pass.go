@@ -23,6 +23,7 @@ func (ps *pass) run() error {
 	p := ps.planner
 	ps.matches, ps.refusedBy = make([]int, len(p.rules)), make([]int, len(p.rules))
 	active := make([]bool, len(p.rules))
+	ps.plan.meant = active
 	any := false
 	for i, c := range p.rules {
 		active[i] = ps.kernelHolds(c)

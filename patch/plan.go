@@ -28,7 +28,9 @@ type Options struct {
 	// Silent has the names of warnings that nobody wants to hear.
 	Silent map[string]bool
 	// LaxOpcodes leaves out rules that name an instruction which the architecture does
-	// not have; [Planner.Missing] tells them. It is for files of several architectures.
+	// not have, and with SkipRefused those that name a modifier, value or field which it
+	// does not have; [Planner.Missing] tells them. It is for files of several
+	// architectures.
 	LaxOpcodes bool
 }
 
@@ -93,7 +95,7 @@ type Planner struct {
 }
 
 // Missing returns the errors of the rules that were left out for want of an
-// instruction that they name.
+// instruction that they name, or of a part of it: see [Options.LaxOpcodes].
 func (p *Planner) Missing() []*RuleError { return p.missing }
 
 // Rules returns the rules that the planner applies.
@@ -124,7 +126,7 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 		c, err := compileRule(r, t, opts.Arch)
 		if err != nil {
 			var re *RuleError
-			if opts.LaxOpcodes && errors.As(err, &re) && re.unknownOpcode {
+			if opts.LaxOpcodes && errors.As(err, &re) && (re.unknownOpcode || re.lacks && opts.SkipRefused) {
 				p.missing = append(p.missing, re)
 				continue
 			}
@@ -151,7 +153,8 @@ type KernelPlan struct {
 	Summary  Summary
 	Matches  []int // by pc, the instructions that a rule means, in order
 
-	code *codeState
+	code  *codeState
+	meant []bool // by rule, whether its condition may hold in this kernel
 }
 
 // Kernel plans one kernel.
@@ -294,7 +297,7 @@ func (p *Planner) Cubin(c *elfx.Cubin, opts Options) (*CubinPlan, error) {
 		cp.Edits = append(cp.Edits, kp.Edits...)
 		cp.Warnings = append(cp.Warnings, kp.Warnings...)
 		cp.Summary.Add(&kp.Summary)
-		if err := p.checkPerKernel(&kp.Summary, k.Name); err != nil {
+		if err := p.checkPerKernel(kp, k.Name); err != nil {
 			return nil, err
 		}
 	}

@@ -146,6 +146,7 @@ type RuleError struct {
 	Help string // what to do about it, or ""
 
 	unknownOpcode bool // another architecture may know it
+	lacks         bool // another architecture may have the modifier, value or field
 	refused       string
 }
 
@@ -168,6 +169,10 @@ func (e *RuleError) Error() string {
 // Hint returns what to do about the error, or "".
 func (e *RuleError) Hint() string { return e.Help }
 
+// NoInstruction reports whether the architecture has none of the instructions that the
+// rule names.
+func (e *RuleError) NoInstruction() bool { return e.unknownOpcode }
+
 // Refused returns the name that [ParseAllow] takes to permit what was refused, or ""
 // when no permission helps.
 func (e *RuleError) Refused() string { return e.refused }
@@ -182,6 +187,12 @@ func (r *Rule) errAt(s *source, pos int, format string, args ...any) *RuleError 
 		Col:  utf8.RuneCountInString(s.full[:at]) + 1,
 		Msg:  fmt.Sprintf(format, args...),
 	}
+}
+
+// lacking says that the error is one of the architecture at hand.
+func (e *RuleError) lacking() *RuleError {
+	e.lacks = true
+	return e
 }
 
 // hint adds advice to an error.

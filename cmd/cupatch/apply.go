@@ -380,6 +380,7 @@ func (r *applyRun) prepare(f *elfx.File) (string, error) {
 // describe prints the diff and the warnings, and returns what a report says of the file.
 func (r *applyRun) describe(f *elfx.File, located []patch.Located, rep *patch.Report) (patch.ReportFile, error) {
 	rf := patch.ReportFile{File: f.Name, Input: patch.HashOf(f.Data()), Edits: []patch.ReportEdit{}}
+	var warnings []patch.Warning
 	for _, l := range located {
 		for _, x := range l.Edits {
 			rf.Edits = append(rf.Edits, patch.NewReportEdit(x))
@@ -399,12 +400,10 @@ func (r *applyRun) describe(f *elfx.File, located []patch.Located, rep *patch.Re
 		if r.revert {
 			continue // back to what was there
 		}
-		warnings := patch.Lint(l.Target, l.Edits, r.silent)
-		rep.AddWarnings(f.Name, warnings)
-		for _, w := range warnings {
-			r.warnf("%s: %s", f.Name, w)
-		}
+		warnings = append(warnings, patch.Lint(l.Target, l.Edits, r.silent)...)
 	}
+	rep.AddWarnings(f.Name, warnings)
+	r.warnEach(f.Name, warnings)
 	return rf, nil
 }
 

@@ -33,7 +33,7 @@ their code, then by likeness. Each pair gets a class, the strongest agreement fi
                         nomods     noregs, but not modifiers
       --ignore KINDS  what does not count either: hidden, control, registers, modifiers,
                       code, resources, data, names, unpaired, metadata, wrapping
-  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
       --only GLOB     the same as --kernel
   -a, --arch ARCH     only cubins for ARCH; repeatable
       --summary       a short table

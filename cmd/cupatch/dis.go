@@ -22,7 +22,7 @@ when its sources are read (R) and when its result is written (W), whether it yie
 that the tables do not know prints as .word 0xLO, 0xHI.
 
   -a, --arch ARCH     only cubins for ARCH; repeatable
-  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
   -m, --match RULE    only instructions that "MATCH [if CONDITION]" means
       --hex           the two halves of each word behind it
       --control STYLE cuasm (default), nvidia (&req={0} &wr=0x2 ?WAIT4_END_GROUP), none

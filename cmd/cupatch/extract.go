@@ -23,7 +23,7 @@ anything that ls takes; FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx name single e
                        - writes the one entry that is chosen to standard output
       --list           print the names and write nothing
   -a, --arch ARCH      only entries for ARCH (sm_90a, 90a, …); repeatable
-  -k, --kernel GLOB    only cubins with a kernel whose mangled or C++ name fits GLOB
+  -k, --kernel GLOB    only cubins with a kernel of that mangled, C++ or bare name
       --kind LIST      elf, ptx, lto-ir, unknown, … (default elf,ptx)
       --force          replace files that exist
       --rebuild OUT    write one .fatbin with the chosen entries and no others, all

@@ -21,7 +21,7 @@ does not depend on the container, compression or order of the kernels.
                         nocontrol  control codes, too
                         noregs     which registers are used, too
   -a, --arch ARCH     only cubins for ARCH; repeatable
-  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
       --files         only the line of each file
       --duplicates    only kernels whose hash occurs more than once, together
       --conflicts     only kernels whose name occurs with several hashes, together

@@ -18,7 +18,7 @@ FILE#sm_90 and FILE#ptx name single entries; ARCHIVE.zip!MEMBER one member.
 
   -s, --short          entries only, no kernels
   -a, --arch ARCH      only entries for ARCH (sm_90a, 90a, …); repeatable
-  -k, --kernel GLOB    only kernels whose mangled or C++ name fits GLOB (* and ?),
+  -k, --kernel GLOB    only kernels whose mangled, C++ or bare name (gemm) fits GLOB,
                        and the entries that have one; repeatable
       --for ARCH       say what a driver loads for a device: a cubin, PTX to be
                        compiled, or nothing

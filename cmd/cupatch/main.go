@@ -173,6 +173,30 @@ func (e *env) warnf(format string, args ...any) {
 	}
 }
 
+// warnEach writes the warnings about a file. What is said of a cubin as a whole is said
+// of the first one, with the number of the others.
+func (e *env) warnEach(file string, list []patch.Warning) {
+	whole := map[string]int{} // by name
+	for _, w := range list {
+		if w.Kernel == "" {
+			whole[w.Name]++
+		}
+	}
+	for _, w := range list {
+		n := whole[w.Name]
+		switch {
+		case w.Kernel != "":
+			e.warnf("%s: %s", file, w)
+		case n == 1:
+			e.warnf("%s: %s", file, w)
+			delete(whole, w.Name)
+		case n > 1:
+			e.warnf("%s: %s (and %s)", file, w, plural(n-1, "other cubin", "other cubins"))
+			delete(whole, w.Name)
+		}
+	}
+}
+
 // notef writes a line of talk to standard error unless -q asks for silence.
 func (e *env) notef(format string, args ...any) {
 	if !e.quiet {

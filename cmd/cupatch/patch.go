@@ -26,7 +26,7 @@ nothing else changed. The rule language is described in docs/rules.md.
   -n, --dry-run         write nothing, show what would change
   -U, --context N       lines around each change in the diff (default 3)
   -a, --arch ARCH       only cubins for ARCH; repeatable
-  -k, --kernel GLOB     only kernels whose mangled or C++ name fits; repeatable
+  -k, --kernel GLOB     only kernels named so: mangled, C++ or bare name; repeatable
       --report FILE     write the edits as JSON, for apply, revert and verify; with -n too
       --keep-original   with --report: keep the bytes that are overwritten in
                         FILE.original, so that revert gives back the very file

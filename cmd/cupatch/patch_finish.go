@@ -51,13 +51,13 @@ func (r *patchRun) prepare() ([]string, error) {
 func (r *patchRun) writeAll(outs []string) (*patch.Report, error) {
 	report := patch.NewReport(toolName(), r.rules, &r.sum)
 	for i, f := range r.files {
+		var warnings []patch.Warning
 		for _, e := range f.entries {
 			r.printDiff(e.diff)
-			report.AddWarnings(f.name, e.warnings)
-			for _, w := range e.warnings {
-				r.warnf("%s: %s", f.name, w)
-			}
+			warnings = append(warnings, e.warnings...)
 		}
+		report.AddWarnings(f.name, warnings)
+		r.warnEach(f.name, warnings)
 		rf := f.report()
 		if !r.dryRun {
 			hash, err := r.target.write(r.env, f.change(), outs[i])

@@ -95,6 +95,7 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		planned = planned || ep.skipped == ""
 		fp.sum.Add(&ep.sum)
 	}
+	r.warnMissing(fp)
 	for _, why := range slices.Sorted(maps.Keys(skipped)) {
 		r.warnf("%s: %s left alone: %s", f.Name, plural(skipped[why], "cubin", "cubins"), why)
 	}
@@ -112,6 +113,23 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	r.sum.Add(&fp.sum)
 	r.files = append(r.files, fp)
 	return nil
+}
+
+// warnMissing tells which rules --skip-refused leaves out for which architectures of a
+// file. Rules without their instruction are left out in silence.
+func (r *patchRun) warnMissing(fp *filePlan) {
+	seen := map[string]bool{}
+	for _, ep := range fp.entries {
+		if !ep.wanted || seen[ep.arch] || r.planners[ep.arch] == nil {
+			continue
+		}
+		seen[ep.arch] = true
+		for _, m := range r.planners[ep.arch].planner.Missing() {
+			if !m.NoInstruction() {
+				r.warnf("%s: left out for %s: %v", fp.name, ep.arch, m)
+			}
+		}
+	}
 }
 
 // checkGuard sees that the recipe, if it has a guard, was made for these cubins.
@@ -163,7 +181,7 @@ func (r *patchRun) entryError(f *elfx.File, ep *entryPlan) error {
 	err := stop(planError(ep.err))
 	var re *patch.RuleError
 	if x, ok := err.(*exitError); ok && x.hint == "" && errors.As(ep.err, &re) && len(f.Targets()) > 1 {
-		x.hint = `-a ARCH takes one architecture of the file; if arch == "…", or arch in a recipe, keeps a rule to some`
+		x.hint = `-a ARCH takes one architecture of the file; if arch == "…", or arch in a recipe, restricts a rule to some; --skip-refused leaves it out where it does not fit`
 	}
 	return err
 }

@@ -18,7 +18,7 @@ Launches a kernel on the GPU, prints a hash of what it left in every buffer, and
 long it took. With --compare it does so for the same kernel of several files, on the
 same buffers, in turn, and says whether they left the same, bit by bit.
 
-  -k, --kernel GLOB    the kernel, by its mangled or C++ name
+  -k, --kernel GLOB    the kernel, by its mangled, C++ or bare name
   -a, --arch ARCH      only cubins for ARCH; without it, the best one for the GPU
       --compare FILE   another file with the kernel, such as a patched one; repeatable
       --grid X,Y,Z     blocks; Y and Z may be left out

@@ -19,7 +19,7 @@ prefetch size, width and order; stall cycles, yields, scoreboards and waits; reu
 flags; registers.
 
   -a, --arch ARCH     only cubins for ARCH; repeatable
-  -k, --kernel GLOB   only kernels whose mangled or C++ name fits; repeatable
+  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
       --total         one count over all kernels
       --json          one JSON object a line for each kernel
       --max-entry N   refuse entries larger than N when decompressed

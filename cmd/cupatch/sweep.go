@@ -24,7 +24,7 @@ file, and the manifest says so.
   -o, --output DIR      folder for the variants, made if need be
   -p, --param NAME=VAL  fix a parameter; repeatable
       --limit N         at most N combinations (default 256)
-  -k, --kernel GLOB     only kernels whose mangled or C++ name fits; repeatable
+  -k, --kernel GLOB     only kernels named so: mangled, C++ or bare name; repeatable
   -a, --arch ARCH       only cubins for ARCH; repeatable
       --skip-refused    leave refused instructions alone
       --allow NAMES     as for patch
