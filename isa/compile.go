@@ -3,6 +3,7 @@ package isa
 import (
 	"encoding/binary"
 	"slices"
+	"sync/atomic"
 )
 
 // A program is a variant compiled for speed. Its operations print the text; its
@@ -15,6 +16,7 @@ type program struct {
 	checks []check
 	others []check
 	maxLen int // an upper bound for the length of the text
+	does   atomic.Pointer[behavior]
 }
 
 // A check is a choice of which some entries are no text.

@@ -66,12 +66,23 @@ func openNames(ps []Piece, read string, names map[string]bool) {
 // maxMnemonics bounds the names of one variant.
 const maxMnemonics = 64
 
-// Mnemonic returns the instruction name that v's text starts with, the first in
-// order where there are several.
+// Mnemonic returns the instruction name that v's text starts with, LDG. A variant has one
+// name; one without text has none.
 func (v *Variant) Mnemonic() string {
-	names := v.Mnemonics()
-	if len(names) == 0 {
-		return ""
+	read := ""
+	for i := range v.Template {
+		p := &v.Template[i]
+		if len(p.Alts) == 0 {
+			return "" // no word of v has text
+		}
+		if len(p.Alts[0]) == 0 {
+			continue
+		}
+		a := p.Alts[0]
+		name := leadingName(a[0].Lit)
+		if read += name; name != a[0].Lit || len(a) > 1 {
+			break
+		}
 	}
-	return names[0]
+	return read
 }

@@ -115,7 +115,8 @@ func sampleOperand(o OperandInfo) string {
 // nameOperands returns the names of the printed operands ops of an instruction.
 func nameOperands(mnemonic string, ops []string) []string {
 	names := make([]string, len(ops))
-	outs := outputs(mnemonic, ops)
+	known := factsOf(mnemonic)
+	outs := known.outputs(ops)
 	dst := numberedName{stem: "dst"}
 	imm := numberedName{stem: "imm"}
 	// The register that is written comes first even where a predicate stands before it.
@@ -139,7 +140,7 @@ func nameOperands(mnemonic string, ops []string) []string {
 			continue
 		case isNumber(ops[i]):
 			names[i] = imm.next()
-			if jumps[mnemonic] && imm.n == 1 {
+			if known.target && imm.n == 1 {
 				names[i] = "target"
 			}
 		}
@@ -182,43 +183,15 @@ func isPredicateText(s string) bool {
 	return strings.HasPrefix(s, "P") && len(s) == 2 && (s[1] == 'T' || s[1] >= '0' && s[1] <= '6')
 }
 
-// jumps are the instructions whose number is an address to go on at.
-var jumps = map[string]bool{"BRA": true, "BRX": true, "CALL": true, "JMP": true, "JMX": true, "BSSY": true, "RET": true,
-	"BRXU": true, "JMXU": true, "CONT": true, "SSY": true, "PBK": true, "PRET": true, "WARPSYNC": true}
-
-// noOutputs are the instructions that write no register although their first operand
-// could be one.
-var noOutputs = nameSet("ACQBULK BAR BREAK BRA BRX BRXU BSSY BSYNC CALL CCTL CCTLT DEPBAR ENDCOLLECTIVE EXIT JMP JMX JMXU " +
-	"KILL NANOSLEEP OUT PMTRIG R2B RET SETCTAID SETLMEMBASE UCGABAR_ARV UCGABAR_WAIT USETMAXREG WARPSYNC YIELD")
-
-// predicateOutputs has, where it is not all of them, the number of predicates beside
-// the written register that are written too.
-var predicateOutputs = map[string]int{"VOTE": 1, "VOTEU": 1, "PIXLD": 1, "ELECT": 1, "SEL": 0, "FSEL": 0, "USEL": 0}
-
-// setsPredicates are the instructions that write two predicates and no register.
-var setsPredicates = nameSet("FCHK PLOP3 UPLOP3 ISETP UISETP FSETP UFSETP DSETP HSETP2 PSETP")
-
-func nameSet(names string) map[string]bool {
-	m := map[string]bool{}
-	for _, n := range strings.Fields(names) {
-		m[n] = true
-	}
-	return m
-}
-
 // outputs returns how many of the printed operands, counted from the first, are
 // written: a register and the predicates around it, or what else stands first if it is
 // neither an address nor a number.
-func outputs(mnemonic string, ops []string) int {
-	if noOutputs[mnemonic] || len(ops) == 0 {
+func (f *facts) outputs(ops []string) int {
+	if f.noOutput || len(ops) == 0 {
 		return 0
 	}
-	limit, ok := predicateOutputs[mnemonic]
-	if !ok {
-		limit = len(ops)
-	}
-	reg := false
-	if setsPredicates[mnemonic] {
+	limit, reg := f.predicates, false
+	if f.onlyPredicates {
 		limit, reg = 2, true
 	}
 	n, preds := 0, 0

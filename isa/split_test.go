@@ -161,7 +161,7 @@ func TestWidth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tab.Width(tab.Decode(w)); got != want {
+		if got := tab.Decode(w).Memory().Bytes * 8; got != want {
 			t.Errorf("%s: got %d, want %d", text, got, want)
 		}
 	}

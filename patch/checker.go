@@ -206,11 +206,11 @@ func (ck *checker) footprint() *refusal {
 
 // target refuses that a relative branch leads to where the kernel has no instruction.
 func (ck *checker) target() *refusal {
-	to, ok := relTarget(ck.now.in, ck.now.pc())
+	to, ok := ck.now.in.Target(ck.now.pc())
 	if !ok {
 		return nil
 	}
-	if was, had := relTarget(ck.old.in, ck.old.pc()); had && was == to {
+	if was, had := ck.old.in.Target(ck.old.pc()); had && was == to {
 		return nil
 	}
 	size := uint64(ck.now.code.n) * isa.WordSize

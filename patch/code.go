@@ -86,7 +86,7 @@ func (c *codeState) set(i int, w isa.Word, r *Rule) {
 		c.buf, c.dirty = bytes.Clone(c.Data), true
 		c.touched = map[int][]*Rule{}
 	}
-	if c.flowed != nil && !old.Xor(w).AndNot(codeMask).IsZero() && (c.inFlow(old, i) || c.inFlow(w, i)) {
+	if c.flowed != nil && !old.Xor(w).AndNot(codeMask).IsZero() && (c.inFlow(old) || c.inFlow(w)) {
 		c.flowed = nil
 	}
 	if _, ok := c.touched[i]; !ok {

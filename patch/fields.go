@@ -379,8 +379,8 @@ func (f *fieldRef) numFunc() func(*evalCtx) (int64, bool) {
 		case fieldBits:
 			return int64(f.bits.Get(v.in.Word)), true
 		case fieldWidth:
-			w := ctx.code.table.Width(v.in)
-			return int64(w), w > 0
+			n := v.in.Memory().Bytes
+			return int64(n) * 8, n > 0
 		case fieldOperand:
 			op, ok := v.operand(f.name)
 			if !ok {

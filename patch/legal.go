@@ -138,7 +138,7 @@ func footprintOf(v *view) (footprint, bool) {
 	if v.in.Status != isa.StatusKnown {
 		return footprint{}, false
 	}
-	count := (v.code.table.Width(v.in) + 31) / 32
+	count := (v.in.Memory().Bytes + 3) / 4
 	ops := v.split().Operands
 	at := slices.Index(v.split().Names, "dst")
 	if at < 0 && count > 0 {

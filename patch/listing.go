@@ -109,7 +109,7 @@ func (s ListingStyle) AppendKernel(dst []byte, t *isa.Table, c *Code) []byte {
 func Targets(t *isa.Table, data []byte) []uint64 {
 	var out []uint64
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
-		if to, ok := relTarget(t.Decode(isa.LoadWord(data[off:])), uint64(off)); ok && to < uint64(len(data)) {
+		if to, ok := t.Decode(isa.LoadWord(data[off:])).Target(uint64(off)); ok && to < uint64(len(data)) {
 			out = append(out, to)
 		}
 	}
@@ -131,7 +131,7 @@ func (s ListingStyle) appendLabelled(dst []byte, t *isa.Table, c *Code) []byte {
 		w := isa.LoadWord(c.Data[off:])
 		dst = s.AppendLine(dst, t, w, pc)
 		note := ""
-		if to, ok := relTarget(t.Decode(w), pc); ok && to < uint64(len(c.Data)) {
+		if to, ok := t.Decode(w).Target(pc); ok && to < uint64(len(c.Data)) {
 			note = string(appendLabel(nil, to))
 		}
 		if sym, ok := relocs[pc]; ok {
@@ -176,7 +176,7 @@ func (s ListingStyle) appendStable(dst []byte, t *isa.Table, c *Code) []byte {
 		}
 		in := t.Decode(w)
 		text = t.AppendText(text[:0], in, pc)
-		to, ok := relTarget(in, pc)
+		to, ok := in.Target(pc)
 		if !ok {
 			to, ok = returns[pc]
 		}
@@ -195,23 +195,14 @@ const returnReach = 64
 // into a register for a following CALL: immediates that are the address behind it.
 func returnAddresses(t *isa.Table, data []byte) map[uint64]uint64 {
 	out := map[uint64]uint64{}
-	name := func(off uint64) string {
-		in := t.Decode(isa.LoadWord(data[off:]))
-		if in.Status != isa.StatusKnown {
-			return ""
-		}
-		return in.Variant.Mnemonic()
-	}
 	for pc := uint64(0); pc+isa.WordSize <= uint64(len(data)); pc += isa.WordSize {
-		if name(pc) != "MOV" {
+		in := t.Decode(isa.LoadWord(data[pc:]))
+		f, ok := in.Constant()
+		to := f.Get(in.Word)
+		if !ok || to%isa.WordSize != 0 || to < pc+2*isa.WordSize || to > pc+(returnReach+1)*isa.WordSize || to > uint64(len(data)) {
 			continue
 		}
-		ops := t.Split(t.Decode(isa.LoadWord(data[pc:])), pc).Operands
-		to, err := strconv.ParseUint(ops[len(ops)-1], 0, 64)
-		if err != nil || to%isa.WordSize != 0 || to < pc+2*isa.WordSize || to > pc+(returnReach+1)*isa.WordSize || to > uint64(len(data)) {
-			continue
-		}
-		if name(to-isa.WordSize) == "CALL" {
+		if t.Decode(isa.LoadWord(data[to-isa.WordSize:])).Flow().Kind == isa.FlowCall {
 			out[pc] = to
 		}
 	}
@@ -240,17 +231,13 @@ func stableTarget(text []byte, to uint64, targets []uint64) []byte {
 // fill a kernel up.
 func codeEnd(t *isa.Table, data []byte) int {
 	n := len(data) / isa.WordSize * isa.WordSize
-	mnemonic := func(off int) string {
-		v := view{code: &codeState{Code: &Code{}, table: t}, in: t.Decode(isa.LoadWord(data[off:]))}
-		m, _ := cutDot(v.mnemonic())
-		return string(m)
-	}
-	for n > 0 && mnemonic(n-isa.WordSize) == "NOP" {
+	for n > 0 && t.Decode(isa.LoadWord(data[n-isa.WordSize:])).IsPadding() {
 		n -= isa.WordSize
 	}
-	if n > 0 && mnemonic(n-isa.WordSize) == "BRA" {
+	if n > 0 {
 		pc := uint64(n - isa.WordSize)
-		if to, ok := relTarget(t.Decode(isa.LoadWord(data[pc:])), pc); ok && to == pc {
+		in := t.Decode(isa.LoadWord(data[pc:]))
+		if to, ok := in.Target(pc); ok && to == pc && in.Flow().Kind == isa.FlowBranch {
 			n -= isa.WordSize
 		}
 	}

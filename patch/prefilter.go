@@ -2,7 +2,6 @@ package patch
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -90,7 +89,7 @@ func (p *Planner) filter() {
 		}
 	}
 	for _, v := range p.table.Variants() {
-		m := v.Mask.Or(mnemonicBits(v))
+		m := v.OpcodeBits()
 		if guards {
 			m = m.Or(guardMask)
 		}
@@ -104,36 +103,6 @@ func (p *Planner) filter() {
 		}
 		p.deciders[op] = p.deciders[op].Or(m)
 	}
-}
-
-// mnemonicBits returns the bits that may change the text of v up to the first blank,
-// or whether there is text at all.
-func mnemonicBits(v *isa.Variant) isa.Word {
-	var m isa.Word
-	named := false // the mnemonic has ended
-	for i := range v.Template {
-		p := &v.Template[i]
-		holes := slices.ContainsFunc(p.Table, func(x uint16) bool { return x >= isa.PieceOther })
-		if named && !holes {
-			continue
-		}
-		for _, t := range p.Tests {
-			m = m.Or(t.Field.Mask())
-		}
-		ends := len(p.Alts) > 0
-		for _, a := range p.Alts {
-			blank := false
-			for _, e := range a {
-				if e.Lit == "" && !blank && !named {
-					m = m.Or(e.Slot.Field.Mask())
-				}
-				blank = blank || strings.Contains(e.Lit, " ")
-			}
-			ends = ends && blank
-		}
-		named = named || ends
-	}
-	return m
 }
 
 // scan sorts the instructions of a kernel by the rules that may start at them.

@@ -103,8 +103,8 @@ func (s *Stats) inst(t *isa.Table, in isa.Inst, c isa.Control) {
 			by.add(name, value, 1)
 		}
 	}
-	if w := t.Width(in); w > 0 {
-		by.add("width", strconv.Itoa(w), 1)
+	if n := in.Memory().Bytes; n > 0 {
+		by.add("width", strconv.Itoa(8*n), 1)
 	}
 }
 

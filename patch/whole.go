@@ -177,7 +177,7 @@ func (c *compiled) compileNOP(ch *change) (func(*editing) error, error) {
 		ed.whole = true
 		ctl := isa.ControlOf(ed.word)
 		ctl.WBar, ctl.RBar, ctl.Reuse, ctl.Batch = isa.NoBar, isa.NoBar, 0, 0
-		if ed.inst().Variant != nil && ed.name() == "NOP" {
+		if ed.inst().IsPadding() {
 			ed.word = ctl.Set(ed.word)
 			return ed.setGuard(&change{kind: changeGuard, guard: guardChange{none: true}, pos: ch.pos})
 		}

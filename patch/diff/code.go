@@ -31,11 +31,14 @@ type Code struct {
 	pos  []int32 // by index: number of the instruction, address/16
 	// By index: the word with relocated and pc-relative fields cleared, the index that
 	// it names as target, and what else it refers to (into syms, 0 is none).
-	infos  []*variantInfo // nil for an unknown word
-	norm   []isa.Word
-	target []int32
-	sym    []uint32
-	syms   []string
+	variants []*isa.Variant // nil for an unknown word
+	norm     []isa.Word
+	target   []int32
+	sym      []uint32
+	syms     []string
+	// localLoads and localStores count the accesses to local memory, where spilled registers
+	// go.
+	localLoads, localStores int
 }
 
 // Len returns the number of instructions without padding.
@@ -119,24 +122,15 @@ type codeBuilder struct {
 	*Code
 	cubin  *elfx.Cubin
 	n      int
-	all    []*variantInfo // by instruction number, nil for an unknown word
+	all    []isa.Inst // by instruction number; the control code may be another
 	to     map[int32]uint64
-	isGoal []bool       // a branch goes there
-	index  []int32      // by instruction number: index, -1 for padding
-	last   *variantInfo // of the instruction before: the next is often the same
-}
-
-// info returns what is known of the variant v.
-func (b *codeBuilder) info(v *isa.Variant) *variantInfo {
-	if b.last == nil || b.last.v != v {
-		b.last = infoOf(v)
-	}
-	return b.last
+	isGoal []bool  // a branch goes there
+	index  []int32 // by instruction number: index, -1 for padding
 }
 
 // scan decodes every word and collects where branches go.
 func (b *codeBuilder) scan() {
-	b.all = make([]*variantInfo, b.n)
+	b.all = make([]isa.Inst, b.n)
 	b.isGoal = make([]bool, b.n)
 	b.to = map[int32]uint64{}
 	for i := range b.n {
@@ -148,13 +142,8 @@ func (b *codeBuilder) scan() {
 				continue
 			}
 		}
-		v := b.info(in.Variant)
-		b.all[i] = v
-		if !v.hasRel {
-			continue
-		}
-		pc := uint64(i) * isa.WordSize
-		if _, to, ok := v.relative(w, pc); ok {
+		b.all[i] = in
+		if to, ok := in.Target(uint64(i) * isa.WordSize); ok {
 			b.to[int32(i)] = to
 			b.goal(to)
 		}
@@ -175,21 +164,17 @@ const returnReach = 64
 // returns finds the return addresses that a MOV puts into a register for a following
 // CALL: an immediate that is the address behind that CALL.
 func (b *codeBuilder) returns() {
-	for i, v := range b.all {
-		if v == nil || v.mnemonic != "MOV" {
-			continue
-		}
-		w := isa.LoadWord(b.data[i*isa.WordSize:])
-		f, ok := v.immediate(w)
+	for i, in := range b.all {
+		f, ok := in.Constant()
 		if !ok {
 			continue
 		}
-		to := f.Get(w)
+		to := f.Get(in.Word)
 		call := int(to/isa.WordSize) - 1
 		if to%isa.WordSize != 0 || call <= i || call > i+returnReach || call >= b.n-1 {
 			continue
 		}
-		if c := b.all[call]; c != nil && c.mnemonic == "CALL" {
+		if b.all[call].Flow().Kind == isa.FlowCall {
 			b.to[int32(i)] = to
 			b.goal(to)
 		}
@@ -214,21 +199,20 @@ func (b *codeBuilder) live() {
 		}
 		b.index[i] = int32(len(b.pos))
 		b.pos = append(b.pos, int32(i))
-		dead = b.all[i] != nil && b.all[i].ends(isa.LoadWord(b.data[i*isa.WordSize:]))
+		dead = b.all[i].Flow().NeverPasses()
 	}
 }
 
-// nopOpcode is the opcode of NOP, bits 0–11, on every architecture from sm_70 on.
-const nopOpcode = 0x918
-
+// isNOP reports whether instruction i is a NOP, as far as its opcode tells where the
+// word is not known.
 func (b *codeBuilder) isNOP(i int) bool {
-	if b.raw {
+	switch in := b.all[i]; {
+	case b.raw:
 		return false
+	case in.Variant != nil:
+		return in.IsPadding()
 	}
-	if b.all[i] != nil {
-		return b.all[i].mnemonic == "NOP"
-	}
-	return isa.LoadWord(b.data[i*isa.WordSize:]).Lo&0xfff == nopOpcode
+	return isa.LoadWord(b.data[i*isa.WordSize:]).IsNOP()
 }
 
 // relocations fills norm, target and sym from the relocations of the code.
@@ -236,9 +220,17 @@ func (b *codeBuilder) relocations() {
 	b.norm = make([]isa.Word, 0, len(b.pos))
 	b.target = make([]int32, 0, len(b.pos))
 	b.sym = make([]uint32, len(b.pos))
-	b.infos = make([]*variantInfo, 0, len(b.pos))
+	b.variants = make([]*isa.Variant, 0, len(b.pos))
 	for _, i := range b.pos {
-		b.infos = append(b.infos, b.all[i])
+		b.variants = append(b.variants, b.all[i].Variant)
+		if m := b.all[i].Memory(); m.Space == isa.SpaceLocal {
+			switch m.Op {
+			case isa.MemoryLoad:
+				b.localLoads++
+			case isa.MemoryStore:
+				b.localStores++
+			}
+		}
 		b.norm = append(b.norm, isa.LoadWord(b.data[int(i)*isa.WordSize:]))
 		b.target = append(b.target, noTarget)
 	}
@@ -299,14 +291,12 @@ func (b *codeBuilder) resolve() {
 		if i < 0 {
 			continue
 		}
-		w := b.norm[i]
-		v := b.all[num]
-		f, _, ok := v.relative(w, 0)
+		f, ok := b.all[num].TargetField()
 		if !ok {
-			f, ok = v.immediate(w)
+			f, ok = b.all[num].Constant()
 		}
 		if ok {
-			b.norm[i] = f.MustSet(w, 0)
+			b.norm[i] = f.MustSet(b.norm[i], 0)
 			b.refer(i, to, "")
 		}
 	}

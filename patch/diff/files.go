@@ -292,8 +292,7 @@ func (k *KernelDiff) row() Row {
 	}
 	for side, c := range []*Code{k.A, k.B} {
 		if c != nil {
-			loads, stores := c.localAccesses()
-			r.Registers[side], r.Spills[side] = c.Kernel.Regs, loads+stores
+			r.Registers[side], r.Spills[side] = c.Kernel.Regs, c.localLoads+c.localStores
 		}
 	}
 	return r

@@ -249,23 +249,27 @@ func (d *CodeDiff) countModifiers(o Op, mods map[ModifierChange]int) {
 
 // mnemonic returns the bare name of instruction i, .word for an unknown word.
 func (c *Code) mnemonic(i int) string {
-	if v := c.infos[i]; v != nil {
-		return v.mnemonic
+	return mnemonicOf(c.variants[i])
+}
+
+func mnemonicOf(v *isa.Variant) string {
+	if v == nil {
+		return ".word"
 	}
-	return ".word"
+	return v.Mnemonic()
 }
 
 // opcodeDeltas returns the opcodes that a and b have in different numbers, the largest
 // difference first.
 func opcodeDeltas(a, b *Code) []OpcodeDelta {
 	type count struct{ a, b int }
-	byInfo := map[*variantInfo]*count{}
+	byVariant := map[*isa.Variant]*count{}
 	for side, c := range []*Code{a, b} {
-		for _, v := range c.infos {
-			n := byInfo[v]
+		for _, v := range c.variants {
+			n := byVariant[v]
 			if n == nil {
 				n = &count{}
-				byInfo[v] = n
+				byVariant[v] = n
 			}
 			if side == 0 {
 				n.a++
@@ -275,11 +279,8 @@ func opcodeDeltas(a, b *Code) []OpcodeDelta {
 		}
 	}
 	counts := map[string]*OpcodeDelta{}
-	for v, n := range byInfo {
-		name := ".word"
-		if v != nil {
-			name = v.mnemonic
-		}
+	for v, n := range byVariant {
+		name := mnemonicOf(v)
 		if counts[name] == nil {
 			counts[name] = &OpcodeDelta{Opcode: name}
 		}

@@ -36,33 +36,16 @@ func resourceChanges(a, b *Code) []Change {
 			out = append(out, Change{r.name, fmt.Sprint(r.a), fmt.Sprint(r.b)})
 		}
 	}
-	la, sa := a.localAccesses()
-	lb, sb := b.localAccesses()
-	if sa != sb {
+	if sa, sb := a.localStores, b.localStores; sa != sb {
 		out = append(out, Change{"local stores (spills)", fmt.Sprint(sa), fmt.Sprint(sb)})
 	}
-	if la != lb {
+	if la, lb := a.localLoads, b.localLoads; la != lb {
 		out = append(out, Change{"local loads (spills)", fmt.Sprint(la), fmt.Sprint(lb)})
 	}
 	if x.Entry != y.Entry {
 		out = append(out, Change{"kernel that can be launched", fmt.Sprint(x.Entry), fmt.Sprint(y.Entry)})
 	}
 	return append(out, attributeChanges(x, y)...)
-}
-
-// localAccesses counts the loads from and stores to local memory, where spilled
-// registers go.
-func (c *Code) localAccesses() (loads, stores int) {
-	for _, v := range c.infos {
-		switch {
-		case v == nil:
-		case v.mnemonic == "LDL":
-			loads++
-		case v.mnemonic == "STL":
-			stores++
-		}
-	}
-	return loads, stores
 }
 
 // addressAttrs are the attributes that list addresses of the code, and those that say

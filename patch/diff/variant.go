@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,11 +11,8 @@ import (
 
 // A variantInfo is what comparing wants to know of an instruction variant.
 type variantInfo struct {
-	v        *isa.Variant
-	mnemonic string
-	hasRel   bool // some alternative prints a target
-	uncond   bool // control does not pass it when its guard is PT
-	wide     wideKind
+	v    *isa.Variant
+	wide wideKind
 	// pieces are those that print registers, in order.
 	pieces []regPiece
 }
@@ -88,24 +84,11 @@ func newInfo(v *isa.Variant) *variantInfo {
 	if x, ok := variantInfos.Load(v); ok {
 		return x.(*variantInfo)
 	}
-	x := &variantInfo{v: v, mnemonic: v.Mnemonic()}
-	x.uncond = slices.Contains(neverPasses, x.mnemonic)
-	x.wide = wideKindOf(x.mnemonic)
-	for i := range v.Template {
-		for _, a := range v.Template[i].Alts {
-			for _, e := range a {
-				x.hasRel = x.hasRel || e.Lit == "" && e.Slot.Kind == isa.KindRel
-			}
-		}
-	}
+	x := &variantInfo{v: v, wide: wideKindOf(v.Mnemonic())}
 	x.findRegisters()
 	y, _ := variantInfos.LoadOrStore(v, x)
 	return y.(*variantInfo)
 }
-
-// neverPasses are the instructions that control does not pass, unless something makes
-// them conditional.
-var neverPasses = []string{"BRA", "BRX", "BRXU", "EXIT", "JMP", "JMX", "JMXU", "KILL", "RET", "RTT"}
 
 // alternative returns the index of the alternative of piece p that w prints, -1 for
 // none.
@@ -126,64 +109,6 @@ func alternative(p *isa.Piece, w isa.Word) int {
 		return -1
 	}
 	return int(p.Table[index])
-}
-
-// slots calls fn with every slot that w prints.
-func (x *variantInfo) slots(w isa.Word, fn func(s *isa.Slot)) {
-	for i := range x.v.Template {
-		p := &x.v.Template[i]
-		n := alternative(p, w)
-		if n < 0 {
-			continue
-		}
-		for j := range p.Alts[n] {
-			if e := &p.Alts[n][j]; e.Lit == "" {
-				fn(&e.Slot)
-			}
-		}
-	}
-}
-
-// relative returns the field and the target of the pc-relative operand that w prints at
-// the address pc.
-func (x *variantInfo) relative(w isa.Word, pc uint64) (f isa.Field, to uint64, ok bool) {
-	if !x.hasRel {
-		return nil, 0, false
-	}
-	x.slots(w, func(s *isa.Slot) {
-		if s.Kind != isa.KindRel || ok {
-			return
-		}
-		n := uint(s.Field.Width())
-		v := s.Field.Get(w) ^ s.Xor
-		v = uint64(int64(v<<(64-n))>>(64-n))<<s.Shift + uint64(s.Add)
-		f, to, ok = s.Field, pc+isa.WordSize+v, true
-	})
-	return f, to, ok
-}
-
-// immediate returns the 32-bit immediate field of a MOV.
-func (x *variantInfo) immediate(w isa.Word) (f isa.Field, ok bool) {
-	x.slots(w, func(s *isa.Slot) {
-		if (s.Kind == isa.KindHex || s.Kind == isa.KindSHex) && s.Field.Width() == 32 && s.Xor == 0 && s.Shift == 0 && s.Add == 0 {
-			f, ok = s.Field, true
-		}
-	})
-	return f, ok
-}
-
-// ends reports whether control never passes w.
-func (x *variantInfo) ends(w isa.Word) bool {
-	if !x.uncond || isa.GuardField.Get(w) != 7 || isa.GuardNot.Get(w) != 0 {
-		return false
-	}
-	always := true
-	x.slots(w, func(s *isa.Slot) {
-		if s.Kind == isa.KindPred || s.Kind == isa.KindUPred {
-			always = false
-		}
-	})
-	return always
 }
 
 // findRegisters fills in pieces.

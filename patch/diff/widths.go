@@ -70,7 +70,7 @@ func widthOf(t *isa.Table, in isa.Inst) width {
 			k, n = wideFirst|wideLast, 2
 		}
 	default:
-		n = t.Width(in) / 32
+		n = in.Memory().Bytes / 4
 	}
 	var w width
 	if n > 1 && k&wideFirst != 0 {
