@@ -3,6 +3,7 @@ package patch
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,7 +98,8 @@ func TestListingRefused(t *testing.T) {
 		header string
 		fits   bool
 	}{
-		{"(sm_80, 8 registers, 128 bytes)", false}, {"(sm_90a)", false}, {"(sm_90, 8 registers)", true}, {"", true}, {"(edited by hand)", true},
+		{"(sm_80, 8 registers, 128 bytes)", false}, {"(sm_90a)", false}, {"(sm_90, 8 registers)", false}, {"(sm_90, 128 bytes)", false},
+		{"(sm_90, 14 registers)", true}, {"(sm_90, 640 bytes)", true}, {"(sm_90, 14 registers, 640 bytes)", true}, {"", true}, {"(edited by hand)", true},
 	} {
 		head := "// kernel " + k.Name + " " + test.header + "\n"
 		list, err := ParseListing("k.sass", strings.NewReader(head+text[strings.Index(text, "\n")+1:]))
@@ -107,6 +109,48 @@ func TestListingRefused(t *testing.T) {
 		_, err = ListingEdits("k.sass", list, target, nil)
 		if test.fits && err != nil || !test.fits && !errors.Is(err, ErrMismatch) {
 			t.Errorf("header %q: %v", test.header, err)
+		}
+	}
+}
+
+// TestListingShape sees that a listing is refused which cannot be honoured by changing
+// instructions in place: lines in another order, lines left out or put in, a header that
+// makes no sense.
+func TestListingShape(t *testing.T) {
+	target := openCubin(t, loadsCubin)
+	text := string(wholeListing(target, ListingStyle{}))
+	text = text[:strings.Index(text[1:], "// kernel")+1]
+	whole := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	with := func(edit func(l []string) []string) string { return strings.Join(edit(slices.Clone(whole)), "") }
+	for _, test := range []struct {
+		name, text, want string
+	}{
+		{"as it is", text, ""},
+		{"one line", with(func(l []string) []string { return l[:2] }), ""},
+		{"a few lines", with(func(l []string) []string { return append(l[:1], l[5], l[7]) }), ""},
+		{"swapped", with(func(l []string) []string { l[3], l[4] = l[4], l[3]; return l }), "k.sass:5: address 0x20 after 0x30"},
+		{"last first", with(func(l []string) []string { return append(append(l[:1:1], l[len(l)-1]+"\n"), l[1:len(l)-1]...) }), "address 0x0 after 0x270"},
+		{"deleted", with(func(l []string) []string { return slices.Delete(l, 3, 4) }), "no line for address 0x20"},
+		{"last deleted", with(func(l []string) []string { return l[:len(l)-1] }), "no line for address 0x270"},
+		{"first deleted", with(func(l []string) []string { return slices.Delete(l, 1, 2) }), "no line for address 0x0"},
+		{"twice", with(func(l []string) []string { return slices.Insert(l, 3, l[2]) }), "k.sass:4: address 0x10 is listed twice"},
+		{"inserted", with(func(l []string) []string { return slices.Insert(l, 3, "[B------:R-:W-:-:S01] NOP ;\n") }), "k.sass:4: no address before the instruction"},
+		{"size", strings.Replace(text, "640 bytes", "656 bytes", 1), "the header says 656 bytes, the kernel has 640"},
+		{"registers", strings.Replace(text, "14 registers", "16 registers", 1), "the header says 16 registers, the kernel has 14"},
+		{"unit", strings.Replace(text, "14 registers", "14 shared", 1), "want (ARCH, N registers, N bytes)"},
+		{"count", strings.Replace(text, "14 registers", "x registers", 1), "want (ARCH, N registers, N bytes)"},
+		{"entry", "// entry lib.so#1 (sm_80)\n" + text, "kernel for sm_90 in an entry for sm_80"},
+	} {
+		list, err := ParseListing("k.sass", strings.NewReader(test.text))
+		var edits []Edit
+		if err == nil {
+			edits, err = ListingEdits("k.sass", list, target, nil)
+		}
+		switch {
+		case test.want == "" && (err != nil || len(edits) > 0):
+			t.Errorf("%s: %d edits, %v", test.name, len(edits), err)
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -10,42 +12,38 @@ import (
 // ListingEdits compares an edited listing with a cubin and returns the edits that
 // turn the cubin into what the listing says. Lines that say what stands there are no
 // edits; a line whose --hex word is not what stands there is an error. What a rule may not
-// make of an instruction is refused here too, unless it is allowed.
+// make of an instruction is refused here too, unless it is allowed, and so is what
+// changing instructions in place cannot do: another order, fewer lines where most of the
+// kernel is listed, another header.
 func ListingEdits(name string, list []ListedInst, t *Target, allow Allow) ([]Edit, error) {
 	var edits []Edit
-	seen := map[string]bool{}
-	codes := map[*elfx.Kernel]*codeState{}
+	listed := map[*elfx.Kernel]*listedKernel{}
+	var order []*listedKernel
 	for i := range list {
 		in := &list[i]
 		fail := func(format string, args ...any) error {
 			return &ListingError{name, in.Line, fmt.Errorf(format, args...)}
 		}
-		k, err := listedKernel(in, t)
+		k, err := kernelOfLine(in, t)
 		if err != nil {
 			return nil, fail("%v", err)
 		}
-		if !sameArch(in.Arch, t.Cubin.Arch) {
-			return nil, fail("the listing is of %s, the cubin is %s: %w", in.Arch, t.Cubin.Arch, ErrMismatch)
+		l := listed[k]
+		if l == nil {
+			l = &listedKernel{kernel: k, seen: make([]bool, k.Size/isa.WordSize)}
+			listed[k], order = l, append(order, l)
 		}
-		if !in.HasPC {
-			return nil, fail("no address before the instruction")
+		if err := l.add(in, t.Cubin.Arch); err != nil {
+			return nil, fail("%w", err)
 		}
-		if in.PC%isa.WordSize != 0 || in.PC+isa.WordSize > uint64(k.Size) {
-			return nil, fail("address %#x is none of the kernel's %d bytes", in.PC, k.Size)
-		}
-		key := fmt.Sprintf("%s %d", k.Name, in.PC)
-		if seen[key] {
-			return nil, fail("address %#x stands there twice", in.PC)
-		}
-		seen[key] = true
 		old := isa.LoadWord(k.Data()[in.PC:])
 		if in.Word != nil && *in.Word != old {
 			return nil, &ListingError{name, in.Line, &OldWordError{Edit: Edit{Kernel: k.Name, PC: in.PC, Old: *in.Word}, Found: old}}
 		}
-		if codes[k] == nil {
-			codes[k] = newCodeState(KernelCode(k, Options{Entry: t.Entry}), t.Table)
+		if l.code == nil {
+			l.code = newCodeState(KernelCode(k, Options{Entry: t.Entry}), t.Table)
 		}
-		w, err := in.encodeIn(codes[k], old, allow)
+		w, err := in.encodeIn(l.code, old, allow)
 		if err != nil {
 			return nil, fail("%w", err)
 		}
@@ -62,7 +60,67 @@ func ListingEdits(name string, list []ListedInst, t *Target, allow Allow) ([]Edi
 		}
 		edits = append(edits, e)
 	}
+	for _, l := range order {
+		if err := l.complete(); err != nil {
+			return nil, &ListingError{name, l.line, fmt.Errorf("kernel %s: %w", l.kernel.Name, err)}
+		}
+	}
 	return edits, nil
+}
+
+// A listedKernel is what has been seen of the lines of a kernel.
+type listedKernel struct {
+	kernel *elfx.Kernel
+	code   *codeState
+	seen   []bool // by instruction
+	count  int
+	last   uint64 // address of the line before
+	line   int    // its number
+}
+
+// add takes the next line of the kernel.
+func (l *listedKernel) add(in *ListedInst, arch string) error {
+	k := l.kernel
+	if err := in.Header.check(k, arch); err != nil {
+		return err
+	}
+	switch {
+	case !in.HasPC:
+		return errors.New("no address before the instruction; apply changes instructions in place, it does not insert any")
+	case in.PC%isa.WordSize != 0 || in.PC+isa.WordSize > uint64(k.Size):
+		return fmt.Errorf("address %#x is none of the kernel's %d bytes", in.PC, k.Size)
+	case l.seen[in.PC/isa.WordSize]:
+		return fmt.Errorf("address %#x is listed twice", in.PC)
+	case l.count > 0 && in.PC < l.last:
+		return fmt.Errorf("address %#x after %#x: apply changes instructions in place, it does not move them", in.PC, l.last)
+	}
+	l.seen[in.PC/isa.WordSize], l.last, l.line = true, in.PC, in.Line
+	l.count++
+	return nil
+}
+
+// complete refuses that a few instructions of a kernel are missing: they were deleted.
+// Where most are missing, the listing has only some, as that of dis -m.
+func (l *listedKernel) complete() error {
+	if missing := len(l.seen) - l.count; missing == 0 || missing >= l.count {
+		return nil
+	}
+	pc := slices.Index(l.seen, false) * isa.WordSize
+	return fmt.Errorf("no line for address %#x: apply changes instructions in place, it does not remove them; "+
+		"write NOP, or list only the lines that change", pc)
+}
+
+// check sees that a header says of a kernel what is so. What it does not say is right.
+func (h *ListingHeader) check(k *elfx.Kernel, arch string) error {
+	switch {
+	case !sameArch(h.Arch, arch):
+		return fmt.Errorf("the listing is of %s, the cubin is %s: %w", h.Arch, arch, ErrMismatch)
+	case h.Regs >= 0 && h.Regs != k.Regs:
+		return fmt.Errorf("the header says %d registers, the kernel has %d; apply changes instructions alone: %w", h.Regs, k.Regs, ErrMismatch)
+	case h.Bytes >= 0 && int64(h.Bytes) != k.Size:
+		return fmt.Errorf("the header says %d bytes, the kernel has %d; apply changes instructions alone: %w", h.Bytes, k.Size, ErrMismatch)
+	}
+	return nil
 }
 
 // sameArch reports whether the architecture in a header, "" for none, is that of a cubin.
@@ -72,8 +130,8 @@ func sameArch(header, cubin string) bool {
 	return header == "" || err1 != nil || err2 != nil || a == b
 }
 
-// listedKernel returns the kernel that a line of a listing belongs to.
-func listedKernel(in *ListedInst, t *Target) (*elfx.Kernel, error) {
+// kernelOfLine returns the kernel that a line of a listing belongs to.
+func kernelOfLine(in *ListedInst, t *Target) (*elfx.Kernel, error) {
 	ks := t.Cubin.Kernels()
 	if in.Kernel == "" {
 		if len(ks) == 1 {

@@ -17,7 +17,7 @@ type ListedInst struct {
 	Line    int
 	Entry   string // of the header line above; "" for none
 	Kernel  string
-	Arch    string // of the header line above, as written there; "" for none
+	Header  ListingHeader // the rest of the header line above
 	PC      uint64
 	HasPC   bool
 	Control *isa.Control // nil in a listing without control codes: they stay
@@ -25,6 +25,14 @@ type ListedInst struct {
 	Word    *isa.Word    // of a listing with --hex
 
 	nvidia bool // the code stood behind the text
+}
+
+// A ListingHeader is what the header line of a kernel says of it, NAME aside:
+// `// kernel NAME (sm_90, 53 registers, 640 bytes)`.
+type ListingHeader struct {
+	Arch  string // as written; "" for none
+	Regs  int    // -1 for none
+	Bytes int    // -1 for none
 }
 
 // A ListingError is a line of a listing that cannot be read or does not fit.
@@ -51,11 +59,17 @@ func ParseListing(name string, r io.Reader) ([]ListedInst, error) {
 	var out []ListedInst
 	sc := bufio.NewScanner(r)
 	sc.Buffer(nil, 1<<20)
-	entry, kernel, arch := "", "", ""
+	entry, kernel := "", ""
+	none := ListingHeader{Regs: -1, Bytes: -1}
+	ofEntry, header := none, none
 	for line := 1; sc.Scan(); line++ {
 		s := strings.TrimSpace(strings.TrimPrefix(sc.Text(), "\ufeff"))
 		if rest, ok := strings.CutPrefix(s, "// entry "); ok {
-			entry, kernel, arch = entryNumber(rest), "", ""
+			var err error
+			if ofEntry, err = parseHeader(rest); err != nil {
+				return nil, &ListingError{name, line, err}
+			}
+			entry, kernel, header = entryNumber(rest), "", ofEntry
 			continue
 		}
 		if rest, ok := strings.CutPrefix(s, "// kernel "); ok {
@@ -63,7 +77,16 @@ func ParseListing(name string, r io.Reader) ([]ListedInst, error) {
 			if err != nil {
 				return nil, &ListingError{name, line, err}
 			}
-			kernel, arch = k, headerArch(rest)
+			if header, err = parseHeader(rest); err == nil && !sameArch(header.Arch, ofEntry.Arch) {
+				err = fmt.Errorf("kernel for %s in an entry for %s", header.Arch, ofEntry.Arch)
+			}
+			if err != nil {
+				return nil, &ListingError{name, line, err}
+			}
+			kernel = k
+			if header.Arch == "" {
+				header.Arch = ofEntry.Arch
+			}
 			continue
 		}
 		if s == "" || strings.HasPrefix(s, "//") || strings.HasPrefix(s, ".L") && strings.HasSuffix(s, ":") {
@@ -73,7 +96,7 @@ func ParseListing(name string, r io.Reader) ([]ListedInst, error) {
 		if err != nil {
 			return nil, &ListingError{name, line, err}
 		}
-		in.Line, in.Entry, in.Kernel, in.Arch = line, entry, kernel, arch
+		in.Line, in.Entry, in.Kernel, in.Header = line, entry, kernel, header
 		out = append(out, in)
 	}
 	if err := sc.Err(); err != nil {
@@ -112,19 +135,34 @@ func entryNumber(s string) string {
 	return n
 }
 
-// headerArch returns the sm_90 of `NAME (sm_90, 53 registers, 640 bytes)`, "" where no
-// architecture stands there.
-func headerArch(s string) string {
+// parseHeader reads the parentheses at the end of a header line. Where they do not begin
+// with an architecture they are somebody's remark.
+func parseHeader(s string) (ListingHeader, error) {
+	h := ListingHeader{Regs: -1, Bytes: -1}
 	i := strings.LastIndex(s, " (")
 	if i < 0 {
-		return ""
+		return h, nil
 	}
-	arch, _, _ := strings.Cut(s[i+2:], ",")
-	arch = strings.TrimSuffix(arch, ")")
-	if _, err := isa.ParseArch(arch); err != nil {
-		return ""
+	parts := strings.Split(strings.TrimSuffix(strings.TrimSpace(s[i+2:]), ")"), ",")
+	if _, err := isa.ParseArch(parts[0]); err != nil {
+		return h, nil
 	}
-	return arch
+	h.Arch = parts[0]
+	for _, p := range parts[1:] {
+		num, unit, _ := strings.Cut(strings.TrimSpace(p), " ")
+		n, err := strconv.Atoi(num)
+		switch {
+		case err != nil || n < 0:
+			return h, fmt.Errorf("header (%s): want (ARCH, N registers, N bytes)", strings.Join(parts, ","))
+		case unit == "registers" || unit == "register":
+			h.Regs = n
+		case unit == "bytes":
+			h.Bytes = n
+		default:
+			return h, fmt.Errorf("header (%s): want (ARCH, N registers, N bytes)", strings.Join(parts, ","))
+		}
+	}
+	return h, nil
 }
 
 func unquoteName(s string) (string, error) {

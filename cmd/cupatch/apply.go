@@ -41,7 +41,7 @@ one is not what the report says, nothing is written.
 A report of several files needs the one whose name or hash is FILE's. - is standard
 input for REPORT, LISTING or FILE.
 
-exit status: 0; 1 if an edit does not fit; 2 trouble.
+exit status: 0; 1 if an edit does not fit or there is none; 2 trouble.
 
 examples:
   cupatch apply tune.json kernel.cubin -o tuned.cubin
@@ -122,6 +122,9 @@ func (r *applyRun) run(args []string) error {
 	}
 	r.source = files[0]
 	if r.edits, err = r.readFile(files[0]); err != nil {
+		return err
+	}
+	if err := notEdits(r.source, r.edits); err != nil {
 		return err
 	}
 	f, sel, err := r.openOne(files[1], nil)
@@ -231,7 +234,28 @@ func (r *applyRun) file(f *elfx.File, entries []*elfx.Entry) error {
 	if err != nil {
 		return planMismatch(err)
 	}
+	if len(located) == 0 && !r.revert {
+		return answerNo("%s changes nothing in %s", r.source, f.Name)
+	}
 	return r.finish(f, located)
+}
+
+// notEdits explains a file that is neither report nor listing because it is binary, or
+// returns nil.
+func notEdits(name string, data []byte) error {
+	if bytes.IndexByte(data[:min(len(data), 1024)], 0) < 0 {
+		return nil
+	}
+	what := "is a binary file"
+	if f, err := elfx.Open(name, data, nil); err == nil {
+		what = "holds GPU code (" + f.Kind.String() + ")"
+		if f.Kind == elfx.FileCubin {
+			what = "is a cubin"
+		}
+	}
+	x := usagef("%s %s; want a report or a listing", name, what)
+	x.hint = "the edits come first: cupatch apply EDITS FILE"
+	return x
 }
 
 // planMismatch gives edits that do not fit a file their exit status.
