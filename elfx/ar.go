@@ -14,6 +14,18 @@ var (
 
 const arHeaderSize = 60
 
+// FileArchive is an ar archive.
+const FileArchive FileKind = "archive"
+
+func init() {
+	register(&format{
+		magic: []string{string(arMagic), string(thinMagic)}, open: (*File).readArchive, advice: linkFirst,
+	})
+}
+
+// linkFirst is the advice for files that a linker makes programs of.
+const linkFirst = "link it and patch the program or shared library instead"
+
 // readArchive opens each member of an ar archive (GNU and BSD names).
 func (f *File) readArchive() {
 	f.Kind = FileArchive

@@ -216,11 +216,8 @@ type Symbol struct {
 	Other   uint8
 }
 
-// Symbol kinds.
-const (
-	sttFunc      = 2
-	stoCudaEntry = 0x10
-)
+// stoCudaEntry marks the symbol of a kernel that can be launched.
+const stoCudaEntry = 0x10
 
 // Func reports whether the symbol names a function.
 func (s *Symbol) Func() bool { return s.Info&0xf == sttFunc }

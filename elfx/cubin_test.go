@@ -276,7 +276,7 @@ func TestExtendedNumbering(t *testing.T) {
 	for i := range old.Symbols() {
 		at := sym.Offset + int64(i)*symbolSize + 6
 		le.PutUint32(ext[4*i:], uint32(le.Uint16(data[at:])))
-		le.PutUint16(data[at:], shnXindex)
+		le.PutUint16(data[at:], uint16(shnXindex))
 	}
 	last := table[int(n)*sectHeaderSize:]
 	le.PutUint32(last[4:], shtSymtabShndx)
@@ -289,7 +289,7 @@ func TestExtendedNumbering(t *testing.T) {
 	le.PutUint64(data[40:], shoff)
 	le.PutUint16(data[56:], 0xffff)
 	le.PutUint16(data[60:], 0)
-	le.PutUint16(data[62:], shnXindex)
+	le.PutUint16(data[62:], uint16(shnXindex))
 	data = append(append(data, table...), ext...)
 
 	c := parse(t, data)

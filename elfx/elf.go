@@ -2,57 +2,62 @@ package elfx
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"math"
 	"sort"
 	"strings"
 )
 
-// Constants of the ELF format (System V ABI, chapters 4 and 5).
+// Sizes of the records of a 64-bit ELF file (System V ABI, chapters 4 and 5).
 const (
 	elfHeaderSize  = 64
 	sectHeaderSize = 64
 	progHeaderSize = 56
-	symbolSize     = 24
+	symbolSize     = elf.Sym64Size
 	relSize        = 16
 	relaSize       = 24
-
-	etRel  = 1
-	etExec = 2
-	etDyn  = 3
-
-	emCUDA = 190
-
-	shtNull        = 0
-	shtProgbits    = 1
-	shtSymtab      = 2
-	shtStrtab      = 3
-	shtRela        = 4
-	shtNote        = 7
-	shtNobits      = 8
-	shtRel         = 9
-	shtDynsym      = 11
-	shtSymtabShndx = 18
-	shtRelr        = 19
-
-	shfAlloc      = 0x2
-	shfExec       = 0x4
-	shfCompressed = 0x800
-	shfMercury    = 0x10000000 // cubins only
-
-	shnLoReserve = 0xff00
-	shnXindex    = 0xffff
-
-	ptNull        = 0
-	ptLoad        = 1
-	ptNote        = 4
-	ptPhdr        = 6
-	ptGNUProperty = 0x6474e553
-
-	emX86 = 62
 )
 
-var elfMagic = []byte{0x7f, 'E', 'L', 'F', 2, 1, 1}
+// The constants of package debug/elf as the numbers that files hold.
+const (
+	etRel  = uint16(elf.ET_REL)
+	etExec = uint16(elf.ET_EXEC)
+	etDyn  = uint16(elf.ET_DYN)
+
+	emX86  = uint16(elf.EM_X86_64)
+	emCUDA = 190 // not in debug/elf
+
+	shtNull        = uint32(elf.SHT_NULL)
+	shtProgbits    = uint32(elf.SHT_PROGBITS)
+	shtSymtab      = uint32(elf.SHT_SYMTAB)
+	shtStrtab      = uint32(elf.SHT_STRTAB)
+	shtRela        = uint32(elf.SHT_RELA)
+	shtNobits      = uint32(elf.SHT_NOBITS)
+	shtRel         = uint32(elf.SHT_REL)
+	shtDynsym      = uint32(elf.SHT_DYNSYM)
+	shtSymtabShndx = uint32(elf.SHT_SYMTAB_SHNDX)
+	shtRelr        = 19 // not in debug/elf
+
+	shfAlloc      = uint64(elf.SHF_ALLOC)
+	shfExec       = uint64(elf.SHF_EXECINSTR)
+	shfCompressed = uint64(elf.SHF_COMPRESSED)
+	shfMercury    = 0x10000000 // cubins only
+
+	shnXindex = uint32(elf.SHN_XINDEX)
+
+	ptNull        = uint32(elf.PT_NULL)
+	ptLoad        = uint32(elf.PT_LOAD)
+	ptInterp      = uint32(elf.PT_INTERP)
+	ptNote        = uint32(elf.PT_NOTE)
+	ptPhdr        = uint32(elf.PT_PHDR)
+	ptGNUProperty = uint32(elf.PT_GNU_PROPERTY)
+
+	sttFunc = uint8(elf.STT_FUNC)
+)
+
+// elfMagic starts a 64-bit little-endian file.
+var elfMagic = append([]byte(elf.ELFMAG), byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT))
 
 // maxName bounds the length of a section or symbol name. The longest seen in the
 // wild has 2,858 bytes.

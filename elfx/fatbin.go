@@ -26,7 +26,28 @@ const (
 	offSize        = 56
 )
 
-var fatbinMagicBytes = []byte{0x50, 0xed, 0x55, 0xba}
+var fatbinMagicBytes = le.AppendUint32(nil, fatbinMagic)
+
+// FileFatbin is a file of fatbins from the first byte on.
+const FileFatbin FileKind = "fatbin"
+
+func init() {
+	register(&format{magic: []string{string(fatbinMagicBytes)}, open: (*File).readFatbin, relink: relinkFatbin})
+}
+
+// readFatbin takes the whole file as fatbins.
+func (f *File) readFatbin() {
+	f.Kind = FileFatbin
+	r := f.region("", 0, f.Size, 0)
+	r.Dedicated = true
+	f.scan(r)
+}
+
+// relinkFatbin puts the containers one behind the other again.
+func relinkFatbin(f *File, r *rebuild) (*Output, error) {
+	out, _ := f.rebuildRegion(f.Regions[0], r)
+	return out, nil
+}
 
 // A ContainerKind tells what holds the entries.
 type ContainerKind uint8

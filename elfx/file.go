@@ -1,7 +1,6 @@
 package elfx
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"os"
@@ -22,25 +21,6 @@ type Options struct {
 	MaxEntry int64
 }
 
-// A FileKind is what a file is, told from its content.
-type FileKind uint8
-
-// The kinds of file.
-const (
-	FileUnknown    FileKind = iota // searched as a whole
-	FileCubin                      // a bare cubin
-	FileFatbin                     // fatbins from the first byte on
-	FileObject                     // host ELF: relocatable
-	FileExecutable                 // host ELF: fixed or position independent program
-	FileShared                     // host ELF: shared object
-	FilePE                         // Windows program or library
-	FileArchive                    // ar archive
-)
-
-var fileKindNames = [...]string{"data", "cubin", "fatbin", "ELF object", "ELF executable", "ELF shared object", "PE", "archive"}
-
-func (k FileKind) String() string { return fileKindNames[k] }
-
 // A File is what [Open] found in a file: its regions with GPU code, or, for an
 // archive, its members, which are Files themselves.
 type File struct {
@@ -52,6 +32,7 @@ type File struct {
 	Members []*File
 	Err     error // damage to the file's own structure; what was found is there all the same
 
+	format   *format
 	parent   *File
 	data     []byte // the whole file that was opened; of the root only
 	opt      Options
@@ -101,22 +82,21 @@ func open(name string, data []byte, opt *Options, mapped bool) (*File, error) {
 			e.Number = len(f.entries)
 		}
 	}
+	f.disarm()
 	if len(f.entries) == 0 && f.Damage() == nil && !f.hasContainers() {
 		return nil, fmt.Errorf("%s: %w", name, ErrNoCode)
 	}
 	return f, nil
 }
 
-// ReadOnly reports why the file cannot be written: it is a member of a zip file, or a
-// PE file. "" means that it can.
+// ReadOnly reports why the file cannot be written: it is a member of a zip file, or of
+// a format that is only read. "" means that it can.
 func (f *File) ReadOnly() string {
-	switch r := f.root(); {
-	case r.unpacked:
+	r := f.root()
+	if r.unpacked {
 		return "a member of a zip file is read only"
-	case r.Kind == FilePE:
-		return "PE files are read only"
 	}
-	return ""
+	return r.format.readOnly
 }
 
 // Close releases the file. Nothing that came from it may be used afterwards.
@@ -214,27 +194,9 @@ func (f *File) Damage() error {
 
 // read decides from the content what the file is and fills it in.
 func (f *File) read() {
-	b := f.bytes()
-	switch {
-	case isCubin(b):
-		f.Kind = FileCubin
-		r := f.region("", 0, f.Size, 0)
-		r.Dedicated = true
-		f.addCubin(r, f.Offset, f.Size)
-	case bytes.HasPrefix(b, fatbinMagicBytes):
-		f.Kind = FileFatbin
-		r := f.region("", 0, f.Size, 0)
-		r.Dedicated = true
-		f.scan(r)
-	case bytes.HasPrefix(b, elfMagic):
-		f.readHostELF()
-	case isPE(b):
-		f.readPE()
-	case bytes.HasPrefix(b, arMagic), bytes.HasPrefix(b, thinMagic):
-		f.readArchive()
-	default:
-		f.scanAll()
-	}
+	f.Kind = FileUnknown
+	f.format = formatOf(f.bytes())
+	f.format.open(f)
 }
 
 // scanAll searches the whole file, for want of a structure to go by.
@@ -252,32 +214,6 @@ func (f *File) region(name string, off, size int64, addr uint64) *Region {
 	r := &Region{File: f, Name: name, Offset: f.Offset + off, Size: size, Addr: addr}
 	f.Regions = append(f.Regions, r)
 	return r
-}
-
-// isCubin reports whether an ELF header of a cubin starts b.
-func isCubin(b []byte) bool {
-	return len(b) >= elfHeaderSize && bytes.HasPrefix(b, elfMagic) && le.Uint16(b[18:]) == emCUDA
-}
-
-// addCubin adds a cubin that stands by itself as a container with one entry.
-func (f *File) addCubin(r *Region, off, size int64) {
-	b := f.root().data[off : off+size]
-	c := &Container{Kind: ContainerCubin, Region: r, Offset: off, Size: size}
-	e := &Entry{
-		File: f, Container: c, Kind: KindELF, Offset: off, PayloadOffset: off, PayloadSize: size, StoredSize: size, Size: size,
-		Flags: Flag64Bit, Major: 1, Minor: int(b[8]),
-	}
-	flags := le.Uint32(b[48:])
-	if b[8] >= 8 {
-		e.SM = int(flags >> 8 & 0xff)
-	} else {
-		e.SM = int(flags & 0xff)
-	}
-	if cub, err := ParseCubin(b); err == nil {
-		e.Suffix = cub.Suffix
-	}
-	c.Entries = []*Entry{e}
-	r.Containers = append(r.Containers, c)
 }
 
 // blob returns the decompressed payload of a concatenation. The last one is kept,

@@ -1,6 +1,7 @@
 package elfx
 
 import (
+	"debug/elf"
 	"fmt"
 	"math"
 	"slices"
@@ -10,10 +11,10 @@ import (
 // relativeReloc has the relocation type that adds the load address, by machine
 // (psABI of each).
 var relativeReloc = map[uint16]uint32{
-	62:  8,    // R_X86_64_RELATIVE
-	183: 1027, // R_AARCH64_RELATIVE
-	21:  22,   // R_PPC64_RELATIVE
-	243: 3,    // R_RISCV_RELATIVE
+	uint16(elf.EM_X86_64):  uint32(elf.R_X86_64_RELATIVE),
+	uint16(elf.EM_AARCH64): uint32(elf.R_AARCH64_RELATIVE),
+	uint16(elf.EM_PPC64):   uint32(elf.R_PPC64_RELATIVE),
+	uint16(elf.EM_RISCV):   uint32(elf.R_RISCV_RELATIVE),
 }
 
 // Host sections and record sizes of the pointers to fatbins.
@@ -79,27 +80,27 @@ func (m *movedSection) addr(old uint64) (uint64, bool) {
 	return m.newAddr + uint64(m.remap.at(int64(old-m.sec.Addr))), true
 }
 
-// growHost moves the regions that have to grow.
-func (f *File) growHost(regions map[*Region]bool, byEntry map[*Entry]*payload, payloads []*payload, rep *RewriteReport) (*Output, error) {
+// relinkHost moves the regions that have to grow.
+func relinkHost(f *File, r *rebuild) (*Output, error) {
 	g, err := f.newHostELF()
 	if err != nil {
 		return nil, err
 	}
 	own := g.ownSegment()
-	for _, r := range f.Regions {
-		sec := g.sectionOf(r)
+	for _, reg := range f.Regions {
+		sec := g.sectionOf(reg)
 		inOwn := own >= 0 && sec != nil && g.inSegment(sec, own)
-		if !regions[r] && !inOwn {
+		if !r.regions[reg] && !inOwn {
 			continue
 		}
-		if sec == nil || !r.Dedicated || sec.Size != uint64(r.Size) {
-			return nil, fmt.Errorf("%s, and section %q cannot move: it does not hold fatbins only: %w", rep.Why[0], r.Name, ErrGrow)
+		if sec == nil || !reg.Dedicated || sec.Size != uint64(reg.Size) {
+			return nil, fmt.Errorf("%s, and section %q cannot move: it does not hold fatbins only: %w", r.rep.Why[0], reg.Name, ErrGrow)
 		}
-		m := &movedSection{region: r, sec: sec}
-		m.body, m.remap = f.rebuildRegion(r, byEntry)
+		m := &movedSection{region: reg, sec: sec}
+		m.body, m.remap = f.rebuildRegion(reg, r)
 		g.moved = append(g.moved, m)
 	}
-	for _, p := range payloads {
+	for _, p := range r.list {
 		if !g.isMoved(p.entry.Container.Region) {
 			p.splice(g.splice)
 		}
@@ -111,12 +112,12 @@ func (f *File) growHost(regions map[*Region]bool, byEntry map[*Entry]*payload, p
 	if err := g.redirect(); err != nil {
 		return nil, err
 	}
-	for i := range rep.Changes {
-		if g.isMoved(rep.Changes[i].Entry.Container.Region) {
-			rep.Changes[i].How = Moved
+	for i := range r.rep.Changes {
+		if g.isMoved(r.rep.Changes[i].Entry.Container.Region) {
+			r.rep.Changes[i].How = Moved
 		}
 	}
-	return g.finish(end, rep)
+	return g.finish(end, r.rep)
 }
 
 func (g *hostELF) isMoved(r *Region) bool {

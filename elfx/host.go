@@ -1,6 +1,8 @@
 package elfx
 
 import (
+	"bytes"
+	"debug/elf"
 	"sort"
 	"strings"
 )
@@ -9,6 +11,20 @@ import (
 var fatbinSections = map[string]bool{
 	".nv_fatbin": true, "__nv_relfatbin": true, // ELF
 	".nv_fatb": true, "__nv_rel": true, // PE, where names have eight characters
+}
+
+// The kinds of host ELF file.
+const (
+	FileObject     FileKind = "ELF object"        // relocatable
+	FileExecutable FileKind = "ELF executable"    // fixed or position independent program
+	FileShared     FileKind = "ELF shared object" // library
+)
+
+func init() {
+	register(&format{
+		magic: []string{elf.ELFMAG}, is: func(b []byte) bool { return bytes.HasPrefix(b, elfMagic) && !isCubin(b) },
+		open: (*File).readHostELF, relink: relinkHost, advice: linkFirst,
+	})
 }
 
 // readHostELF searches every allocated section of a host program, library or object.
@@ -67,9 +83,7 @@ func hostKind(b []byte) FileKind {
 	return FileUnknown
 }
 
-// ptInterp marks a program: the path of its dynamic linker.
-const ptInterp = 3
-
+// hasInterp reports whether a file names a dynamic linker, as programs do.
 func hasInterp(b []byte, h *elfHeader) bool {
 	for i := range uint64(h.Phnum) {
 		if le.Uint32(b[h.Phoff+i*progHeaderSize:]) == ptInterp {

@@ -1,6 +1,9 @@
 package elfx
 
-import "bytes"
+import (
+	"bytes"
+	"debug/pe"
+)
 
 // Offsets of the PE format (Microsoft's "PE Format", sections COFF file header and
 // section table).
@@ -8,13 +11,21 @@ const (
 	peOffsetField    = 0x3c
 	coffHeaderSize   = 20
 	coffSectionSize  = 40
-	peUninitialised  = 0x80
 	peSignatureBytes = 4
 )
 
+// FilePE is a Windows program or library.
+const FilePE FileKind = "PE"
+
+func init() {
+	register(&format{
+		magic: []string{"MZ"}, is: isPE, open: (*File).readPE, readOnly: "PE files are read only", advice: rawFormat.advice,
+	})
+}
+
 // isPE reports whether b is a DOS stub followed by a PE signature.
 func isPE(b []byte) bool {
-	if len(b) < peOffsetField+4 || b[0] != 'M' || b[1] != 'Z' {
+	if len(b) < peOffsetField+4 {
 		return false
 	}
 	at := uint64(le.Uint32(b[peOffsetField:]))
@@ -40,7 +51,7 @@ func (f *File) readPE() {
 		name := string(bytes.TrimRight(s[:8], "\x00"))
 		virtual, addr := le.Uint32(s[8:]), le.Uint32(s[12:])
 		size, off := uint64(le.Uint32(s[16:])), uint64(le.Uint32(s[20:]))
-		if size == 0 || le.Uint32(s[36:])&peUninitialised != 0 {
+		if size == 0 || le.Uint32(s[36:])&pe.IMAGE_SCN_CNT_UNINITIALIZED_DATA != 0 {
 			continue
 		}
 		if err := checkRange("section "+name, int64(table+i*coffSectionSize)+16, b, off, size); err != nil {

@@ -2,6 +2,7 @@ package elfx
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func makeProgram(tb testing.TB, how pointing, spare bool) *madeProgram {
 	}
 	note := w.align(8)
 	w.out = append(w.out, 4, 0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4)
-	w.section(".note.gnu.build-id", shtNote, shfAlloc, uint64(note), note, 0, 0)
+	w.section(".note.gnu.build-id", uint32(elf.SHT_NOTE), shfAlloc, uint64(note), note, 0, 0)
 	p.fatbin = w.align(8)
 	w.out = append(append(w.out, first...), second...)
 	w.section(".nv_fatbin", shtProgbits, shfAlloc, uint64(p.fatbin), p.fatbin, 0, 0)

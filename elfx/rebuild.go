@@ -18,9 +18,17 @@ func (m remap) at(off int64) int64 {
 	return m[i].new + off - m[i].old
 }
 
+// A rebuild is what becomes of the containers of a file.
+type rebuild struct {
+	list     []*payload
+	payloads map[*Entry]*payload // the same by entry
+	regions  map[*Region]bool    // with entries that do not fit their places
+	rep      *RewriteReport
+}
+
 // rebuildRegion returns the region with new payloads, which may be larger or smaller
 // than the old ones, and where everything went. Bytes between containers stay.
-func (f *File) rebuildRegion(r *Region, payloads map[*Entry]*payload) (*Output, remap) {
+func (f *File) rebuildRegion(r *Region, b *rebuild) (*Output, remap) {
 	data := f.root().data
 	out := &Output{}
 	var m remap
@@ -34,7 +42,7 @@ func (f *File) rebuildRegion(r *Region, payloads map[*Entry]*payload) (*Output, 
 		pos = c.Offset + c.Size
 		mark(c.Offset)
 		if c.Kind == ContainerCubin {
-			if p := payloads[c.Entries[0]]; p != nil {
+			if p := b.payloads[c.Entries[0]]; p != nil {
 				out.append(p.body)
 			} else {
 				out.keep(data, c.Offset, pos)
@@ -42,7 +50,7 @@ func (f *File) rebuildRegion(r *Region, payloads map[*Entry]*payload) (*Output, 
 			continue
 		}
 		body := &Output{}
-		rebuildEntries(data, c, payloads, body, func(old, into int64) {
+		rebuildEntries(data, c, b.payloads, body, func(old, into int64) {
 			m = append(m, struct{ old, new int64 }{old - r.Offset, out.size + c.HeaderSize + into})
 		})
 		header := append([]byte(nil), data[c.Offset:c.Offset+c.HeaderSize]...)
@@ -84,10 +92,9 @@ func rebuildEntries(data []byte, c *Container, payloads map[*Entry]*payload, bod
 
 // grow rebuilds the regions that hold payloads that do not fit.
 func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
-	byEntry := make(map[*Entry]*payload)
-	regions := make(map[*Region]bool)
+	r := &rebuild{list: payloads, payloads: make(map[*Entry]*payload), regions: make(map[*Region]bool), rep: rep}
 	for _, p := range payloads {
-		byEntry[p.entry] = p
+		r.payloads[p.entry] = p
 		if p.fits {
 			continue
 		}
@@ -95,24 +102,19 @@ func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
 		if c.Err != nil {
 			return nil, fmt.Errorf("entry #%d does not fit, and its container is damaged: %w", p.entry.Number, c.Err)
 		}
-		regions[c.Region] = true
+		r.regions[c.Region] = true
 	}
-	switch f.Kind {
-	case FileCubin:
-		return payloads[0].body, nil
-	case FileFatbin:
-		out, _ := f.rebuildRegion(f.Regions[0], byEntry)
-		return out, nil
-	case FileShared, FileExecutable:
-		return f.growHost(regions, byEntry, payloads, rep)
+	if f.format.relink == nil || f.Kind == FileObject {
+		return nil, &growError{what: rep.Why[0], kind: f.Kind, advice: f.format.advice}
 	}
-	return nil, &growError{what: rep.Why[0], kind: f.Kind}
+	return f.format.relink(f, r)
 }
 
 // A growError says why a file cannot grow, and what to do instead.
 type growError struct {
-	what string
-	kind FileKind
+	what   string
+	kind   FileKind
+	advice string
 }
 
 func (e *growError) Error() string {
@@ -122,9 +124,4 @@ func (e *growError) Error() string {
 func (e *growError) Unwrap() error { return ErrGrow }
 
 // Hint returns advice for the user.
-func (e *growError) Hint() string {
-	if e.kind == FileObject || e.kind == FileArchive {
-		return "link it and patch the program or shared library instead"
-	}
-	return "extract the cubin, change it, and load it from a file of its own"
-}
+func (e *growError) Hint() string { return e.advice }

@@ -8,11 +8,30 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Sizes that only a decompression bomb has: GPU code shrinks 3 to 15 times.
+// Sizes that only a decompression bomb has: GPU code shrinks 3 to 15 times. An entry, or
+// all of a file, may be bombSize bytes after decompression, and beyond that bombRatio
+// times what it is in the file.
 const (
 	bombSize  = 64 << 20
-	bombRatio = 1000
+	bombRatio = 200
 )
+
+// disarm gives the entries that come after too many decompressed bytes an error. The
+// parts of a concatenation count too: each of them can be all of it.
+func (f *File) disarm() {
+	limit := bombSize + bombRatio*f.Size
+	total := int64(0)
+	for _, e := range f.entries {
+		if e.Err != nil || e.Compression == Stored && e.Parent == nil {
+			continue
+		}
+		if total += min(e.Size, limit); total > limit {
+			e.Err = fmt.Errorf("this and the entries before are %d bytes or more after decompression, the file has %d: %w",
+				total, f.Size, ErrTooLarge)
+		}
+		total = min(total, limit)
+	}
+}
 
 // zstdFrameMin is the smallest frame: magic, header of two bytes, one block header.
 const zstdFrameMin = 9

@@ -1,7 +1,6 @@
 package elfx
 
 import (
-	"archive/zip"
 	"bytes"
 	"errors"
 	"fmt"
@@ -12,14 +11,6 @@ import (
 	"strings"
 	"syscall"
 )
-
-// MemberSeparator stands between the name of a zip file and that of its member.
-const MemberSeparator = "!"
-
-// zipDepth bounds zip files inside zip files.
-const zipDepth = 3
-
-var zipMagic = []byte("PK\x03\x04")
 
 // OpenFile opens the file at path. It is mapped, not read; Close releases it.
 // Directories and zip files are for [Walk].
@@ -32,7 +23,7 @@ func OpenFile(path string, opt *Options) (*File, error) {
 		return nil, err
 	}
 	defer fd.Close()
-	if isZip(fd) {
+	if unpacker(head(fd)) != nil {
 		return nil, fmt.Errorf("%s: a zip file is read only: %w", path, ErrUnsupported)
 	}
 	return openHandle(path, fd, opt)
@@ -51,11 +42,11 @@ func ReadStream(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// isZip reports whether a file starts like a zip file.
-func isZip(r io.ReaderAt) bool {
-	var head [4]byte
-	n, _ := r.ReadAt(head[:], 0)
-	return bytes.Equal(head[:n], zipMagic)
+// head returns the first bytes of a file, which tell its format.
+func head(r io.ReaderAt) []byte {
+	b := make([]byte, longestMagic())
+	n, _ := r.ReadAt(b, 0) // a pipe has none
+	return b[:n]
 }
 
 // cutMember splits the path of a file that cannot be opened, because of err, into that
@@ -132,8 +123,8 @@ func Walk(path string, opt *Options, fn func(name string, f *File, err error) er
 // WalkData is [Walk] for a file, maybe a zip file, whose bytes are at hand.
 func WalkData(name string, data []byte, opt *Options, fn func(name string, f *File, err error) error) error {
 	w := newWalker(opt, fn)
-	if bytes.HasPrefix(data, zipMagic) {
-		return w.end(name, w.zip(name, bytes.NewReader(data), int64(len(data)), "", 1))
+	if unpacks := unpacker(data); unpacks != nil {
+		return w.end(name, unpacks(w, &packed{name: name, r: bytes.NewReader(data), size: int64(len(data)), depth: 1}))
 	}
 	f, err := Open(name, data, &w.opt)
 	if err != nil {
@@ -146,6 +137,8 @@ type walker struct {
 	opt   Options
 	fn    func(name string, f *File, err error) error
 	found bool // fn was called
+
+	unpackLimit int64 // how many bytes may still be unpacked
 }
 
 func newWalker(opt *Options, fn func(name string, f *File, err error) error) *walker {
@@ -182,10 +175,11 @@ func (w *walker) only(path, member string) error {
 	if err != nil {
 		return err
 	}
-	if !isZip(fd) {
+	unpacks := unpacker(head(fd))
+	if unpacks == nil {
 		return fmt.Errorf("%s: not a zip file, it has no member %q", path, member)
 	}
-	if err := w.zip(path, fd, st.Size(), member, 1); err != nil {
+	if err := unpacks(w, &packed{name: path, r: fd, size: st.Size(), only: member, depth: 1}); err != nil {
 		return err
 	}
 	if !w.found {
@@ -225,19 +219,18 @@ func (w *walker) file(path string, named bool) error {
 		return fail(err)
 	}
 	defer fd.Close()
-	var head [8]byte
-	n, _ := fd.ReadAt(head[:], 0)
-	if bytes.HasPrefix(head[:n], zipMagic) {
+	start := head(fd)
+	if unpacks := unpacker(start); unpacks != nil {
 		st, err := fd.Stat()
 		if err != nil {
 			return fail(err)
 		}
-		if err := w.zip(path, fd, st.Size(), "", 1); err != nil {
+		if err := unpacks(w, &packed{name: path, r: fd, size: st.Size(), depth: 1}); err != nil {
 			return fail(err)
 		}
 		return nil
 	}
-	if !named && !worthOpening(head[:n]) {
+	if !named && !worthOpening(start) {
 		return nil
 	}
 	f, err := openHandle(path, fd, &w.opt)
@@ -249,97 +242,4 @@ func (w *walker) file(path string, named bool) error {
 	}
 	defer f.Close()
 	return w.fn(path, f, nil)
-}
-
-// worthOpening reports whether the first bytes are those of a file that can hold GPU
-// code in a place that this package looks at.
-func worthOpening(head []byte) bool {
-	for _, m := range [][]byte{elfMagic[:4], fatbinMagicBytes, arMagic, {'M', 'Z'}} {
-		if bytes.HasPrefix(head, m) {
-			return true
-		}
-	}
-	return false
-}
-
-// zip visits the members of a zip file, or only one, which may be a member of a zip
-// file inside it.
-func (w *walker) zip(name string, r io.ReaderAt, size int64, only string, depth int) error {
-	z, err := zip.NewReader(r, size)
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	for _, m := range z.File {
-		rest, inner := strings.CutPrefix(only, m.Name+MemberSeparator)
-		switch {
-		case m.FileInfo().IsDir() || only != "" && only != m.Name && !inner:
-			continue
-		case !inner:
-			rest = ""
-		}
-		if err := w.member(name+MemberSeparator+m.Name, m, rest, depth); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// member visits one member of a zip file, or only one inside it. It is unpacked to a
-// temporary file, so that large ones do not fill the memory.
-func (w *walker) member(name string, m *zip.File, only string, depth int) error {
-	rc, err := m.Open()
-	if err != nil {
-		return w.fn(name, nil, fmt.Errorf("%s: %w", name, err))
-	}
-	defer rc.Close()
-	head := make([]byte, 8)
-	n, err := io.ReadFull(rc, head)
-	head = head[:n]
-	nested := bytes.HasPrefix(head, zipMagic) && depth < zipDepth
-	if !nested && (only != "" || !worthOpening(head)) {
-		return nil
-	}
-	if err != nil {
-		return w.fn(name, nil, fmt.Errorf("%s: %w", name, err))
-	}
-	fd, size, err := w.spool(io.MultiReader(bytes.NewReader(head), rc))
-	if err != nil {
-		return w.fn(name, nil, fmt.Errorf("%s: %w", name, err))
-	}
-	defer fd.Close()
-	defer os.Remove(fd.Name())
-	if nested {
-		if err := w.zip(name, fd, size, only, depth+1); err != nil {
-			return w.fn(name, nil, err)
-		}
-		return nil
-	}
-	f, err := openHandle(name, fd, &w.opt)
-	if errors.Is(err, ErrNoCode) {
-		return nil
-	}
-	if err != nil {
-		return w.fn(name, nil, err)
-	}
-	defer f.Close()
-	f.unpacked = true
-	return w.fn(name, f, nil)
-}
-
-// spool copies r to a temporary file, up to the limit of one entry.
-func (w *walker) spool(r io.Reader) (*os.File, int64, error) {
-	fd, err := os.CreateTemp("", "cupatch-")
-	if err != nil {
-		return nil, 0, err
-	}
-	n, err := io.Copy(fd, io.LimitReader(r, w.opt.MaxEntry+1))
-	if err == nil && n > w.opt.MaxEntry {
-		err = fmt.Errorf("more than %d bytes after decompression: %w", w.opt.MaxEntry, ErrTooLarge)
-	}
-	if err != nil {
-		fd.Close()
-		os.Remove(fd.Name())
-		return nil, 0, err
-	}
-	return fd, n, nil
 }
