@@ -156,35 +156,6 @@ func (r *applyRun) parseTwo(fs *pflag.FlagSet, args []string) ([]string, error) 
 	return files, r.target.checkKeep(r.env, r.report)
 }
 
-// openOne opens one file, FILE or FILE#SELECTOR.
-func (e *env) openOne(arg string, opt *elfx.Options) (*elfx.File, []*elfx.Entry, error) {
-	path, sel := elfx.CutSelector(arg)
-	var f *elfx.File
-	var err error
-	if path == "-" {
-		data, rerr := e.readStdin(0)
-		if rerr != nil {
-			return nil, nil, rerr
-		}
-		f, err = elfx.Open("-", data, opt)
-	} else {
-		f, err = elfx.OpenFile(path, opt)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	entries, err := f.Select(sel)
-	var none *elfx.NoEntryError
-	if errors.As(err, &none) {
-		err = &exitError{code: 1, err: err}
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, entries, nil
-}
-
 // targetsOf returns the cubins of a file that can be read, and the first error of
 // those that cannot.
 func targetsOf(f *elfx.File, entries []*elfx.Entry) ([]*patch.Target, error) {

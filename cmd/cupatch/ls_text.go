@@ -173,18 +173,6 @@ func (r *lsRun) writeKernel(pad string, k *lsKernel) {
 	fmt.Fprintln(r.stdout)
 }
 
-func plural(n int, one, many string) string {
-	return fmt.Sprintf("%d %s", n, pluralWord(n, one, many))
-}
-
-// pluralWord is the word of plural alone.
-func pluralWord(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 // writeJSON prints one element of the list of files.
 func (r *lsRun) writeJSON(f *lsFile) error {
 	b, err := json.MarshalIndent(f, "  ", "  ")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -182,11 +181,4 @@ func (r *statsRun) print(j jsonStats, title string) {
 			fmt.Fprintf(r.stdout, "    by %-9s %s\n", name, strings.Join(values, ", "))
 		}
 	}
-}
-
-func percent(n, of int) string {
-	if of == 0 {
-		return "0%"
-	}
-	return strconv.Itoa((100*n+of/2)/of) + "%"
 }

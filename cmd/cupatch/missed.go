@@ -150,12 +150,3 @@ func entryNumbers(f *elfx.File, selected map[*elfx.Entry]bool) string {
 	}
 	return strings.Join(out, ", ")
 }
-
-// asSet returns entries as a set.
-func asSet(entries []*elfx.Entry) map[*elfx.Entry]bool {
-	out := make(map[*elfx.Entry]bool, len(entries))
-	for _, e := range entries {
-		out[e] = true
-	}
-	return out
-}
