@@ -171,15 +171,13 @@ func (a Attr) instrOffsets(fn func(off uint64)) {
 		for i := 1; i < len(w); i++ {
 			fn(uint64(w[i]))
 		}
-	case attrBranchTargets: // offset of the branch, two halves, number of targets, targets
-		for len(w) >= 3 {
-			fn(uint64(w[0]))
-			n := min(int(w[2]), len(w)-3)
-			for _, t := range w[3 : 3+n] {
+	case attrBranchTargets:
+		branchTargets(w, func(branch uint64, targets []uint32) {
+			fn(branch)
+			for _, t := range targets {
 				fn(uint64(t))
 			}
-			w = w[3+n:]
-		}
+		})
 	default:
 		if !strings.HasSuffix(a.Name(), "_OFFSETS") || offsetNames[a.ID] {
 			return
@@ -187,6 +185,16 @@ func (a Attr) instrOffsets(fn func(off uint64)) {
 		for _, o := range w {
 			fn(uint64(o))
 		}
+	}
+}
+
+// branchTargets calls fn for each indirect branch in the words of a branch-targets
+// attribute: the offset of the branch, two halves, the number of targets, the targets.
+func branchTargets(w []uint32, fn func(branch uint64, targets []uint32)) {
+	for len(w) >= 3 {
+		n := min(int(w[2]), len(w)-3)
+		fn(uint64(w[0]), w[3:3+n])
+		w = w[3+n:]
 	}
 }
 

@@ -265,6 +265,23 @@ func (k *Kernel) InfoOffsets() map[uint64][]string {
 	return out
 }
 
+// BranchTargets returns the offsets that each indirect branch may go to, by the offset of
+// the branch, as .nv.info lists them; all are in bytes from the start of the kernel.
+func (k *Kernel) BranchTargets() map[uint64][]uint64 {
+	out := map[uint64][]uint64{}
+	for _, a := range k.Info() {
+		if a.ID != attrBranchTargets || a.Format != fmtSized {
+			continue
+		}
+		branchTargets(a.Words(), func(branch uint64, targets []uint32) {
+			for _, t := range targets {
+				out[branch] = append(out[branch], uint64(t))
+			}
+		})
+	}
+	return out
+}
+
 // ParamList returns the kernel's parameters by position.
 func (k *Kernel) ParamList() []Param {
 	var out []Param

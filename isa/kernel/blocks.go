@@ -98,7 +98,7 @@ func (b *builder) scan() {
 			continue
 		}
 		pc := uint64(i) * isa.WordSize
-		_, target, relative := in.Relative(pc)
+		target, relative := in.Target(pc)
 		if relative && flow.Kind != isa.FlowIndirect {
 			b.mark(target)
 		}
