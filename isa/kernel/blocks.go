@@ -119,7 +119,7 @@ func (b *builder) scan() {
 
 // blocks cuts the code into blocks and joins them.
 func (b *builder) blocks() *Graph {
-	g := &Graph{at: make([]int32, b.n)}
+	g := &Graph{code: b.code, at: make([]int32, b.n)}
 	count := 0
 	for i := range b.n {
 		if b.leader[i] {

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/cupatch/cupatch/isa"
+
 // A Graph is the control flow of the code in one section: a kernel, and the device
 // functions that stand in the section with it.
 type Graph struct {
@@ -11,6 +13,7 @@ type Graph struct {
 	// loop, and loop depths say nothing of it.
 	Irreducible bool
 
+	code    Code
 	order   []int32 // blocks that can be reached, in depth-first order
 	in, out []int32 // numbers of a walk of the dominator tree
 	at      []int32 // block of each instruction
@@ -45,6 +48,11 @@ const (
 
 func (k EdgeKind) String() string {
 	return [...]string{"fall through", "taken", "indirect"}[k]
+}
+
+// Inst returns instruction i.
+func (g *Graph) Inst(i int) isa.Inst {
+	return g.code.Table.Decode(isa.LoadWord(g.code.Data[i*isa.WordSize:]))
 }
 
 // Block returns the index of the block that instruction i is in.
