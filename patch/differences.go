@@ -7,6 +7,8 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 // A Difference is something in which two files differ and which no edit explains.
@@ -33,7 +35,7 @@ func (d Difference) String() string {
 
 // Differences returns every difference between old, with edits applied by entry
 // number, and now. An edit that is not in now is a difference too.
-func Differences(old, now *elfx.File, edits map[int][]Edit) ([]Difference, error) {
+func Differences(old, now *elfx.File, edits map[int][]edit.Edit) ([]Difference, error) {
 	var out []Difference
 	a, b := old.Entries(), now.Entries()
 	if len(a) != len(b) {
@@ -63,7 +65,7 @@ func Differences(old, now *elfx.File, edits map[int][]Edit) ([]Difference, error
 }
 
 // entryDifferences compares the data of two entries.
-func entryDifferences(x, y *elfx.Entry, edits []Edit) ([]Difference, error) {
+func entryDifferences(x, y *elfx.Entry, edits []edit.Edit) ([]Difference, error) {
 	p, err := x.Data()
 	if errors.Is(err, elfx.ErrUnsupported) {
 		return nil, nil
@@ -76,13 +78,13 @@ func entryDifferences(x, y *elfx.Entry, edits []Edit) ([]Difference, error) {
 		return nil, err
 	}
 	want := append([]byte(nil), p...)
-	if err := Apply(want, edits); err != nil {
+	if err := edit.Apply(want, edits); err != nil {
 		return nil, err
 	}
 	if len(want) != len(q) {
 		return []Difference{{Entry: x.Number, Msg: fmt.Sprintf("%d bytes instead of %d", len(q), len(want))}}, nil
 	}
-	at := firstDifference(want, q)
+	at := edit.FirstDifference(want, q)
 	if at < 0 {
 		return nil, nil
 	}
@@ -114,7 +116,7 @@ func (l *differ) run(at int) {
 	}
 	for i := at; i < len(l.want); {
 		if l.want[i] == l.got[i] {
-			if n := firstDifference(l.want[i:], l.got[i:]); n < 0 {
+			if n := edit.FirstDifference(l.want[i:], l.got[i:]); n < 0 {
 				return
 			} else {
 				i += n
@@ -131,7 +133,7 @@ func (l *differ) at(i int) int {
 		pc := (uint64(i) - uint64(k.Offset)) &^ (isa.WordSize - 1)
 		off := uint64(k.Offset) + pc
 		if off+isa.WordSize <= uint64(k.Offset+k.Size) {
-			var s ListingStyle
+			var s listing.Style
 			d := Difference{Entry: l.entry, Section: section, Offset: off}
 			d.Msg = fmt.Sprintf("\n  want %s  got  %s", s.AppendLine(nil, l.table, isa.LoadWord(l.want[off:]), pc),
 				s.AppendLine(nil, l.table, isa.LoadWord(l.got[off:]), pc))
@@ -203,7 +205,7 @@ func outsideEntries(old, now *elfx.File) []Difference {
 	var out []Difference
 	compare := func(lo, hi int64) {
 		if lo < hi {
-			if i := firstDifference(p[lo:hi], q[lo:hi]); i >= 0 {
+			if i := edit.FirstDifference(p[lo:hi], q[lo:hi]); i >= 0 {
 				out = append(out, Difference{Offset: uint64(lo) + uint64(i),
 					Msg: fmt.Sprintf("the file differs outside its entries, first at byte %#x", lo+int64(i))})
 			}

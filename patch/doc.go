@@ -1,20 +1,21 @@
-// Package patch changes compiled GPU code by rules and proves that nothing else
-// moved.
+// Package patch compares files before and after, applies edited listings, and writes
+// files as a whole or not at all.
 //
-// A [Rule] says which instructions it means and what to change in them. A plan
-// turns rules and a cubin into a list of [Edit] values; the dry run, the report,
-// the writing, the undoing and the verification all work from that list and from
-// nothing else. Planning is pure. Bytes change in one place, [Apply], and only
-// where the old word is what the edit says.
-//
-// The package promises that a plan either does all that its rules say or returns an
-// error with the rule, the column and what would have worked. It refuses changes
-// that it knows the hardware cannot take (see [Allow]); it does not know whether an
-// allowed change keeps the program's meaning.
+// The packages below it have one subject each: [edit] the change of one word, [code] the
+// instructions of a kernel, [listing] text, [check] what is refused and warned of,
+// [rule] the rule language, [recipe] the files that keep rules, [report] the files that
+// keep edits. None of them needs this one.
 //
 // # Security
 //
-// Rules, recipes, reports and listings may come from anywhere. No input makes the
-// package panic or run without bound: the search for windows has a budget, and
-// conditions run in a sandbox without access to anything but the instruction.
+// Files and listings may come from anywhere. No input makes the package panic or run
+// without bound.
+//
+// [edit]: https://pkg.go.dev/github.com/cupatch/cupatch/patch/edit
+// [code]: https://pkg.go.dev/github.com/cupatch/cupatch/patch/code
+// [listing]: https://pkg.go.dev/github.com/cupatch/cupatch/patch/listing
+// [check]: https://pkg.go.dev/github.com/cupatch/cupatch/patch/check
+// [rule]: https://pkg.go.dev/github.com/cupatch/cupatch/patch/rule
+// [recipe]: https://pkg.go.dev/github.com/cupatch/cupatch/patch/recipe
+// [report]: https://pkg.go.dev/github.com/cupatch/cupatch/patch/report
 package patch

@@ -7,6 +7,10 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/check"
+	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 // ListingEdits compares an edited listing with a cubin and returns the edits that
@@ -15,14 +19,14 @@ import (
 // make of an instruction is refused here too, unless it is allowed, and so is what
 // changing instructions in place cannot do: another order, fewer lines where most of the
 // kernel is listed, another header.
-func ListingEdits(name string, list []ListedInst, t *Target, allow Allow) ([]Edit, error) {
-	var edits []Edit
+func ListingEdits(name string, list []listing.Inst, t *code.Target, allow check.Allow) ([]edit.Edit, error) {
+	var edits []edit.Edit
 	listed := map[*elfx.Kernel]*listedKernel{}
 	var order []*listedKernel
 	for i := range list {
 		in := &list[i]
 		fail := func(format string, args ...any) error {
-			return &ListingError{name, in.Line, fmt.Errorf(format, args...)}
+			return &listing.Error{Name: name, Line: in.Line, Err: fmt.Errorf(format, args...)}
 		}
 		k, err := kernelOfLine(in, t)
 		if err != nil {
@@ -38,31 +42,28 @@ func ListingEdits(name string, list []ListedInst, t *Target, allow Allow) ([]Edi
 		}
 		old := isa.LoadWord(k.Data()[in.PC:])
 		if in.Word != nil && *in.Word != old {
-			return nil, &ListingError{name, in.Line, &OldWordError{Edit: Edit{Kernel: k.Name, PC: in.PC, Old: *in.Word}, Found: old}}
+			return nil, &listing.Error{Name: name, Line: in.Line, Err: &edit.OldWordError{Edit: edit.Edit{Kernel: k.Name, PC: in.PC, Old: *in.Word}, Found: old}}
 		}
-		if l.code == nil {
-			l.code = newCodeState(KernelCode(k, Options{Entry: t.Entry}), t.Table)
+		if l.state == nil {
+			l.state = code.NewState(t.Kernel(k), t.Table)
 		}
-		w, err := in.encodeIn(l.code, old, allow)
+		w, err := check.EncodeLineIn(l.state, in, old, allow)
 		if err != nil {
 			return nil, fail("%w", err)
 		}
 		if w == old {
 			continue
 		}
-		e := Edit{
-			Entry: t.Entry, Kernel: k.Name, PC: in.PC, Offset: uint64(k.Offset) + in.PC, FileOffset: int64(uint64(k.Offset) + in.PC),
+		e := edit.Edit{
+			Entry: t.Entry, Kernel: k.Name, PC: in.PC, Offset: uint64(k.Offset) + in.PC, FileOffset: t.OffsetInFile(k.Offset + int64(in.PC)),
 			Old: old, New: w, OldText: t.Table.Text(t.Table.Decode(old), in.PC), NewText: t.Table.Text(t.Table.Decode(w), in.PC),
 			Rule: fmt.Sprintf("line %d", in.Line),
-		}
-		if t.FileOffset != nil {
-			e.FileOffset = t.FileOffset(int64(e.Offset))
 		}
 		edits = append(edits, e)
 	}
 	for _, l := range order {
 		if err := l.complete(); err != nil {
-			return nil, &ListingError{name, l.line, fmt.Errorf("kernel %s: %w", l.kernel.Name, err)}
+			return nil, &listing.Error{Name: name, Line: l.line, Err: fmt.Errorf("kernel %s: %w", l.kernel.Name, err)}
 		}
 	}
 	return edits, nil
@@ -71,7 +72,7 @@ func ListingEdits(name string, list []ListedInst, t *Target, allow Allow) ([]Edi
 // A listedKernel is what has been seen of the lines of a kernel.
 type listedKernel struct {
 	kernel *elfx.Kernel
-	code   *codeState
+	state  *code.State
 	seen   []bool // by instruction
 	count  int
 	last   uint64 // address of the line before
@@ -79,9 +80,9 @@ type listedKernel struct {
 }
 
 // add takes the next line of the kernel.
-func (l *listedKernel) add(in *ListedInst, arch string) error {
+func (l *listedKernel) add(in *listing.Inst, arch string) error {
 	k := l.kernel
-	if err := in.Header.check(k, arch); err != nil {
+	if err := checkHeader(&in.Header, k, arch); err != nil {
 		return err
 	}
 	switch {
@@ -110,28 +111,22 @@ func (l *listedKernel) complete() error {
 		"write NOP, or list only the lines that change", pc)
 }
 
-// check sees that a header says of a kernel what is so. What it does not say is right.
-func (h *ListingHeader) check(k *elfx.Kernel, arch string) error {
+// checkHeader sees that a header says of a kernel what is so. What it does not say is
+// right.
+func checkHeader(h *listing.KernelHeader, k *elfx.Kernel, arch string) error {
 	switch {
-	case !sameArch(h.Arch, arch):
-		return fmt.Errorf("the listing is of %s, the cubin is %s: %w", h.Arch, arch, ErrMismatch)
+	case !listing.SameArch(h.Arch, arch):
+		return fmt.Errorf("the listing is of %s, the cubin is %s: %w", h.Arch, arch, edit.ErrMismatch)
 	case h.Regs >= 0 && h.Regs != k.Regs:
-		return fmt.Errorf("the header says %d registers, the kernel has %d; apply changes instructions alone: %w", h.Regs, k.Regs, ErrMismatch)
+		return fmt.Errorf("the header says %d registers, the kernel has %d; apply changes instructions alone: %w", h.Regs, k.Regs, edit.ErrMismatch)
 	case h.Bytes >= 0 && int64(h.Bytes) != k.Size:
-		return fmt.Errorf("the header says %d bytes, the kernel has %d; apply changes instructions alone: %w", h.Bytes, k.Size, ErrMismatch)
+		return fmt.Errorf("the header says %d bytes, the kernel has %d; apply changes instructions alone: %w", h.Bytes, k.Size, edit.ErrMismatch)
 	}
 	return nil
 }
 
-// sameArch reports whether the architecture in a header, "" for none, is that of a cubin.
-func sameArch(header, cubin string) bool {
-	a, err1 := isa.ParseArch(header)
-	b, err2 := isa.ParseArch(cubin)
-	return header == "" || err1 != nil || err2 != nil || a == b
-}
-
 // kernelOfLine returns the kernel that a line of a listing belongs to.
-func kernelOfLine(in *ListedInst, t *Target) (*elfx.Kernel, error) {
+func kernelOfLine(in *listing.Inst, t *code.Target) (*elfx.Kernel, error) {
 	ks := t.Cubin.Kernels()
 	if in.Kernel == "" {
 		if len(ks) == 1 {

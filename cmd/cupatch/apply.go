@@ -11,6 +11,12 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/check"
+	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/listing"
+	"github.com/cupatch/cupatch/patch/report"
+	"github.com/cupatch/cupatch/patch/rule"
 	"github.com/spf13/pflag"
 )
 
@@ -84,7 +90,7 @@ type applyRun struct {
 	context  contextLines
 	revert   bool
 	report   string
-	allow    patch.Allow
+	allow    check.Allow
 	silent   map[string]bool
 	edits    []byte // report or listing
 	source   string // its name
@@ -111,10 +117,10 @@ func (r *applyRun) run(args []string) error {
 	if err != nil {
 		return err
 	}
-	if r.allow, err = patch.ParseAllow(allow); err != nil {
+	if r.allow, err = check.ParseAllow(allow); err != nil {
 		return r.usageError(fmt.Errorf("--allow: %w", err))
 	}
-	if r.silent, err = patch.ParseSilent(noWarn); err != nil {
+	if r.silent, err = check.ParseSilent(noWarn); err != nil {
 		return r.usageError(fmt.Errorf("--no-warn: %w", err))
 	}
 	if err := oneStream(r.env, &r.target, r.report); err != nil {
@@ -158,25 +164,20 @@ func (r *applyRun) parseTwo(fs *pflag.FlagSet, args []string) ([]string, error) 
 
 // targetsOf returns the cubins of a file that can be read, and the first error of
 // those that cannot.
-func targetsOf(f *elfx.File, entries []*elfx.Entry) ([]*patch.Target, error) {
-	var out []*patch.Target
+func targetsOf(f *elfx.File, entries []*elfx.Entry) ([]*code.Target, error) {
+	var out []*code.Target
 	var first error
 	for _, e := range entries {
 		if e.Kind != elfx.KindELF {
 			continue
 		}
-		c, err := e.Cubin()
+		t, err := code.Open(e)
 		if err != nil {
 			if first == nil {
 				first = err
 			}
 			continue
 		}
-		t := &patch.Target{Cubin: c, FileOffset: e.FileOffset}
-		if f.Kind != elfx.FileCubin {
-			t.Entry = strconv.Itoa(e.Number)
-		}
-		t.Table, _ = tableOf(c) // without one, words can still be replaced
 		out = append(out, t)
 	}
 	if len(out) == 0 && first == nil {
@@ -195,9 +196,9 @@ func (r *applyRun) file(f *elfx.File, entries []*elfx.Entry) error {
 	if len(targets) == 0 {
 		return terr
 	}
-	var located []patch.Located
+	var located []report.Located
 	var err error
-	if patch.IsListing(r.edits) && !r.revert {
+	if listing.IsListing(r.edits) && !r.revert {
 		located, err = r.fromListing(targets)
 	} else {
 		located, err = r.fromReport(f, targets)
@@ -232,7 +233,7 @@ func notEdits(name string, data []byte) error {
 // planMismatch gives edits that do not fit a file their exit status.
 func planMismatch(err error) error {
 	var x *exitError
-	if errors.Is(err, patch.ErrMismatch) && !errors.As(err, &x) {
+	if errors.Is(err, edit.ErrMismatch) && !errors.As(err, &x) {
 		return &exitError{code: 1, err: err, hint: hintOf(err)}
 	}
 	return err
@@ -240,14 +241,14 @@ func planMismatch(err error) error {
 
 // editsByEntry returns edits by the number of their entry, in order, and how many
 // there are.
-func editsByEntry(located []patch.Located) (map[int][]patch.Edit, int) {
-	out, n := map[int][]patch.Edit{}, 0
+func editsByEntry(located []report.Located) (map[int][]edit.Edit, int) {
+	out, n := map[int][]edit.Edit{}, 0
 	for _, l := range located {
 		number := 1 // of a bare cubin
 		if l.Target.Entry != "" {
 			number, _ = strconv.Atoi(l.Target.Entry)
 		}
-		slices.SortFunc(l.Edits, func(a, b patch.Edit) int { return cmp.Compare(a.Offset, b.Offset) })
+		slices.SortFunc(l.Edits, func(a, b edit.Edit) int { return cmp.Compare(a.Offset, b.Offset) })
 		out[number] = l.Edits
 		n += len(l.Edits)
 	}
@@ -255,12 +256,12 @@ func editsByEntry(located []patch.Located) (map[int][]patch.Edit, int) {
 }
 
 // fromReport finds the places of a report's edits.
-func (r *applyRun) fromReport(f *elfx.File, targets []*patch.Target) ([]patch.Located, error) {
-	rep, err := patch.ParseReport(r.edits)
+func (r *applyRun) fromReport(f *elfx.File, targets []*code.Target) ([]report.Located, error) {
+	rep, err := report.Parse(r.edits)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.source, err)
 	}
-	rf, err := rep.ForFile(f.Name, patch.HashOf(f.Data()), r.revert)
+	rf, err := rep.ForFile(f.Name, report.HashOf(f.Data()), r.revert)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.source, err)
 	}
@@ -268,11 +269,11 @@ func (r *applyRun) fromReport(f *elfx.File, targets []*patch.Target) ([]patch.Lo
 	if r.revert {
 		want = rf.Output
 	}
-	if want != nil && *want != *patch.HashOf(f.Data()) {
+	if want != nil && *want != *report.HashOf(f.Data()) {
 		r.warnf("%s is not the file that %s was made for; every old word is checked all the same", f.Name, r.source)
 	}
 	loc, err := rf.Locate(targets, r.relocate, r.revert)
-	var old *patch.OldWordError
+	var old *edit.OldWordError
 	if errors.As(err, &old) && old.Done {
 		word := "applied"
 		if r.revert {
@@ -280,7 +281,7 @@ func (r *applyRun) fromReport(f *elfx.File, targets []*patch.Target) ([]patch.Lo
 		}
 		return nil, &exitError{code: 1, err: err, hint: "it looks as if the edits were " + word + " already"}
 	}
-	var le *patch.LocateError
+	var le *report.LocateError
 	if errors.As(err, &le) && le.Moved && !r.relocate {
 		return nil, &exitError{code: 1, err: err, hint: "--relocate finds a kernel at another place when its code is the same"}
 	}
@@ -288,16 +289,16 @@ func (r *applyRun) fromReport(f *elfx.File, targets []*patch.Target) ([]patch.Lo
 }
 
 // fromListing turns an edited listing into edits.
-func (r *applyRun) fromListing(targets []*patch.Target) ([]patch.Located, error) {
-	list, err := patch.ParseListing(r.source, bytes.NewReader(r.edits))
+func (r *applyRun) fromListing(targets []*code.Target) ([]report.Located, error) {
+	list, err := listing.Parse(r.source, bytes.NewReader(r.edits))
 	if err != nil {
 		return nil, err
 	}
-	by := map[string][]patch.ListedInst{}
+	by := map[string][]listing.Inst{}
 	for _, in := range list {
 		by[in.Entry] = append(by[in.Entry], in)
 	}
-	var out []patch.Located
+	var out []report.Located
 	used := 0
 	for _, t := range targets {
 		lines := by[t.Entry]
@@ -316,7 +317,7 @@ func (r *applyRun) fromListing(targets []*patch.Target) ([]patch.Located, error)
 			return nil, err
 		}
 		if len(edits) > 0 {
-			out = append(out, patch.Located{Target: t, Edits: edits})
+			out = append(out, report.Located{Target: t, Edits: edits})
 		}
 	}
 	if used < len(list) {
@@ -326,7 +327,7 @@ func (r *applyRun) fromListing(targets []*patch.Target) ([]patch.Located, error)
 }
 
 // finish shows the edits, and writes the output and the report.
-func (r *applyRun) finish(f *elfx.File, located []patch.Located) error {
+func (r *applyRun) finish(f *elfx.File, located []report.Located) error {
 	out, err := r.prepare(f)
 	if err != nil {
 		return err
@@ -337,8 +338,8 @@ func (r *applyRun) finish(f *elfx.File, located []patch.Located) error {
 	}
 	var n int
 	c.edits, n = editsByEntry(located)
-	return r.target.keeping(r.env, r.report, func() (*patch.Report, error) {
-		rep := patch.NewReport(toolName(), nil, &patch.Summary{Matched: n, Changed: n})
+	return r.target.keeping(r.env, r.report, func() (*report.Report, error) {
+		rep := report.New(toolName(), nil, &rule.Summary{Matched: n, Changed: n})
 		rf, err := r.describe(f, located, rep)
 		if err != nil {
 			return nil, err
@@ -373,29 +374,28 @@ func (r *applyRun) prepare(f *elfx.File) (string, error) {
 }
 
 // describe prints the diff and the warnings, and returns what a report says of the file.
-func (r *applyRun) describe(f *elfx.File, located []patch.Located, rep *patch.Report) (patch.ReportFile, error) {
-	rf := patch.ReportFile{File: f.Name, Input: patch.HashOf(f.Data()), Edits: []patch.ReportEdit{}}
-	var warnings []patch.Warning
+func (r *applyRun) describe(f *elfx.File, located []report.Located, rep *report.Report) (report.File, error) {
+	rf := report.File{File: f.Name, Input: report.HashOf(f.Data()), Edits: []report.Edit{}}
+	var warnings []check.Warning
 	for _, l := range located {
 		for _, x := range l.Edits {
-			rf.Edits = append(rf.Edits, patch.NewReportEdit(x))
+			rf.Edits = append(rf.Edits, report.NewEdit(x))
 		}
 		after := append([]byte(nil), l.Target.Cubin.Data()...)
-		if err := patch.Apply(after, l.Edits); err != nil {
+		if err := edit.Apply(after, l.Edits); err != nil {
 			return rf, err
 		}
-		rf.Kernels = append(rf.Kernels, patch.ReportKernels(l.Target, l.Edits, after)...)
+		rf.Kernels = append(rf.Kernels, report.Kernels(l.Target, l.Edits, after)...)
 		if l.Target.Table == nil {
 			continue
 		}
 		if showsDiff(r.env, &r.target, r.report) {
-			ep := &entryPlan{label: l.Target.Entry, edits: l.Edits}
-			r.printDiff(diffOf(f.Name, ep, l.Target.Cubin, l.Target.Table, patch.Options{}, int(r.context)))
+			r.printDiff(diffOf(l.Target, l.Edits, int(r.context)))
 		}
 		if r.revert {
 			continue // back to what was there
 		}
-		warnings = append(warnings, patch.Lint(l.Target, l.Edits, r.silent)...)
+		warnings = append(warnings, check.Lint(l.Target, l.Edits, r.silent)...)
 	}
 	rep.AddWarnings(f.Name, warnings)
 	r.warnEach(f.Name, warnings)
@@ -403,7 +403,7 @@ func (r *applyRun) describe(f *elfx.File, located []patch.Located, rep *patch.Re
 }
 
 // write writes the output.
-func (r *applyRun) write(f *elfx.File, c *change, out string, rf *patch.ReportFile, n int) error {
+func (r *applyRun) write(f *elfx.File, c *change, out string, rf *report.File, n int) error {
 	var err error
 	if r.revert {
 		if c.undo, err = r.originalOf(r.source, f); err != nil {

@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
+	"github.com/cupatch/cupatch/patch/listing"
+	"github.com/cupatch/cupatch/patch/rule"
 )
 
 const disUsage = `usage: cupatch dis [OPTIONS] FILE…
@@ -53,20 +54,20 @@ func init() {
 type disRun struct {
 	*env
 	narrowing
-	style   patch.ListingStyle
+	style   listing.Style
 	json    bool
 	strict  bool
-	rule    *patch.Rule // of -m, or nil
-	only    string      // the one file that was named, "" for several
-	title   string      // line to print before the next kernel
+	rule    *rule.Rule // of -m, or nil
+	only    string     // the one file that was named, "" for several
+	title   string     // line to print before the next kernel
 	buf     []byte
 	words   int
 	unknown int
 	matched int
 	found   bool // there is something that -k and the rest let through
 	status  int
-	known   bool             // some architecture knows the instruction of -m
-	missing *patch.RuleError // the error of one that does not
+	known   bool        // some architecture knows the instruction of -m
+	missing *rule.Error // the error of one that does not
 }
 
 func runDis(e *env, args []string) error {
@@ -95,7 +96,7 @@ func runDis(e *env, args []string) error {
 		return e.usagef("--hex does not go with --stable, which leaves the words out, nor with --json, which has them")
 	}
 	if match != "" {
-		if r.rule, err = patch.ParseMatch(match); err != nil {
+		if r.rule, err = rule.ParseMatch(match); err != nil {
 			return err
 		}
 		if r.style.Stable {
@@ -116,14 +117,14 @@ func runDis(e *env, args []string) error {
 	return r.end(worse(status, r.status))
 }
 
-func controlStyle(s string) (patch.ControlStyle, error) {
+func controlStyle(s string) (listing.ControlStyle, error) {
 	switch s {
 	case "cuasm":
-		return patch.ControlCuasm, nil
+		return listing.ControlCuasm, nil
 	case "nvidia":
-		return patch.ControlNvidia, nil
+		return listing.ControlNvidia, nil
 	case "none":
-		return patch.ControlNone, nil
+		return listing.ControlNone, nil
 	}
 	return 0, fmt.Errorf("--control %s: want cuasm, nvidia or none", s)
 }
@@ -164,7 +165,7 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
 	for _, e := range cubins {
 		if err := r.entry(f, e, bare); err != nil {
-			if _, ok := err.(*patch.RuleError); ok {
+			if _, ok := err.(*rule.Error); ok {
 				return &exitError{code: 2, err: err}
 			}
 			r.report(err)
@@ -179,21 +180,17 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 
 // entry lists one cubin.
 func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
-	c, err := e.Cubin()
+	t, err := code.Open(e)
 	if err != nil {
 		return err
 	}
-	table, err := tableOf(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", e.ID(), err)
+	if t.NoTable != nil {
+		return fmt.Errorf("%s: %w", e.ID(), t.NoTable)
 	}
-	opts := patch.Options{File: f.Name, Arch: c.Arch, LaxOpcodes: true}
-	if !bare {
-		opts.Entry = strconv.Itoa(e.Number)
-	}
-	var planner *patch.Planner
+	c, table := t.Cubin, t.Table
+	var planner *rule.Planner
 	if r.rule != nil {
-		if planner, err = patch.NewPlanner([]*patch.Rule{r.rule}, table, opts); err != nil {
+		if planner, err = rule.NewPlanner([]*rule.Rule{r.rule}, table, rule.Options{Arch: c.Arch, LaxOpcodes: true}); err != nil {
 			return err
 		}
 		if m := planner.Missing(); len(m) > 0 {
@@ -208,10 +205,10 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 			continue
 		}
 		r.found = true
-		code := patch.KernelCode(k, opts)
+		words := t.Kernel(k)
 		var matches []int
 		if planner != nil {
-			plan, err := planner.Kernel(code)
+			plan, err := planner.Kernel(words)
 			if err != nil {
 				return err
 			}
@@ -230,7 +227,7 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 			fmt.Fprintf(r.stdout, "// %s (%s)\n", name, c.Arch)
 			header = false
 		}
-		r.kernel(k, code, c, table, e, matches)
+		r.kernel(k, words, t, e, matches)
 		if _, err := r.stdout.Write(r.buf); err != nil {
 			return &exitError{code: 2, err: fmt.Errorf("standard output: %w", err)}
 		}
@@ -239,35 +236,35 @@ func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
 }
 
 // kernel puts the listing of one kernel into r.buf.
-func (r *disRun) kernel(k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.Table, e *elfx.Entry, matches []int) {
+func (r *disRun) kernel(k *elfx.Kernel, c *code.Kernel, t *code.Target, e *elfx.Entry, matches []int) {
 	r.buf = r.buf[:0]
-	r.words += len(code.Data) / isa.WordSize
+	r.words += len(c.Data) / isa.WordSize
 	plain := !r.json && !r.style.Stable && !r.style.Labels && matches == nil
 	if !plain {
-		r.countUnknown(t, code.Data)
+		r.countUnknown(t.Table, c.Data)
 	}
 	if r.json {
-		r.buf = appendKernelJSON(r.buf, k, code, c, t, e, matches)
+		r.buf = appendKernelJSON(r.buf, k, c, t, e, matches)
 		return
 	}
 	if r.style.Stable {
 		r.buf = append(r.buf, "// kernel "+diff.StableName(k.Name)+"\n"...)
 	} else {
-		r.buf = append(r.buf, patch.KernelHeader(code, c.Arch)+"\n"...)
+		r.buf = append(r.buf, listing.Header(c, t.Cubin.Arch)+"\n"...)
 		if d := k.Demangled(); d != k.Name {
 			r.buf = append(r.buf, "//   "+d+"\n"...)
 		}
 	}
 	switch {
 	case plain:
-		r.list(t, code.Data)
+		r.list(t.Table, c.Data)
 		return
 	case matches == nil:
-		r.buf = r.style.AppendKernel(r.buf, t, code)
+		r.buf = r.style.AppendKernel(r.buf, t.Table, c)
 		return
 	}
 	for _, pc := range matches {
-		r.buf = r.style.AppendLine(r.buf, t, isa.LoadWord(code.Data[pc:]), uint64(pc))
+		r.buf = r.style.AppendLine(r.buf, t.Table, isa.LoadWord(c.Data[pc:]), uint64(pc))
 	}
 }
 

@@ -2,15 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
+	"github.com/cupatch/cupatch/patch/report"
 )
 
 // A jsonKernel is a kernel as dis --json prints it.
@@ -28,36 +27,36 @@ type jsonKernel struct {
 
 // A jsonInst is an instruction as dis --json prints it.
 type jsonInst struct {
-	PC        uint64           `json:"pc"`
-	Word      patch.ReportWord `json:"word"`
-	Control   string           `json:"control"`
-	Batch     uint8            `json:"batch,omitempty"`
-	Text      string           `json:"text"`
-	Guard     string           `json:"guard,omitempty"`
-	Opcode    string           `json:"opcode,omitempty"`
-	Modifiers []string         `json:"modifiers,omitempty"`
-	Operands  []string         `json:"operands,omitempty"`
-	Names     []string         `json:"names,omitempty"` // of the operands
-	Unknown   bool             `json:"unknown,omitempty"`
+	PC        uint64      `json:"pc"`
+	Word      report.Word `json:"word"`
+	Control   string      `json:"control"`
+	Batch     uint8       `json:"batch,omitempty"`
+	Text      string      `json:"text"`
+	Guard     string      `json:"guard,omitempty"`
+	Opcode    string      `json:"opcode,omitempty"`
+	Modifiers []string    `json:"modifiers,omitempty"`
+	Operands  []string    `json:"operands,omitempty"`
+	Names     []string    `json:"names,omitempty"` // of the operands
+	Unknown   bool        `json:"unknown,omitempty"`
 }
 
 // appendKernelJSON appends one line with a kernel and its instructions, or those at
 // the addresses in matches.
-func appendKernelJSON(dst []byte, k *elfx.Kernel, code *patch.Code, c *elfx.Cubin, t *isa.Table, e *elfx.Entry, matches []int) []byte {
-	j := jsonKernel{File: code.File, Arch: c.Arch, Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size, Instructions: []jsonInst{}}
-	if code.Entry != "" {
+func appendKernelJSON(dst []byte, k *elfx.Kernel, c *code.Kernel, t *code.Target, e *elfx.Entry, matches []int) []byte {
+	j := jsonKernel{File: c.File, Arch: t.Cubin.Arch, Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size, Instructions: []jsonInst{}}
+	if c.Entry != "" {
 		j.Entry = e.Number
 	}
 	if d := k.Demangled(); d != k.Name {
 		j.Demangled = d
 	}
 	if matches == nil {
-		for off := 0; off+isa.WordSize <= len(code.Data); off += isa.WordSize {
+		for off := 0; off+isa.WordSize <= len(c.Data); off += isa.WordSize {
 			matches = append(matches, off)
 		}
 	}
 	for _, pc := range matches {
-		j.Instructions = append(j.Instructions, newJSONInst(t, isa.LoadWord(code.Data[pc:]), uint64(pc)))
+		j.Instructions = append(j.Instructions, newJSONInst(t.Table, isa.LoadWord(c.Data[pc:]), uint64(pc)))
 	}
 	b, err := json.Marshal(j)
 	if err != nil {
@@ -71,25 +70,10 @@ func newJSONInst(t *isa.Table, w isa.Word, pc uint64) jsonInst {
 	p := t.Split(in, pc)
 	ctl := isa.ControlOf(w)
 	return jsonInst{
-		PC: pc, Word: patch.ReportWord(w), Control: ctl.String(), Batch: ctl.Batch, Text: t.Text(in, pc),
+		PC: pc, Word: report.Word(w), Control: ctl.String(), Batch: ctl.Batch, Text: t.Text(in, pc),
 		Guard: p.Guard, Opcode: p.Mnemonic, Modifiers: p.Mods, Operands: p.Operands, Names: p.Names,
 		Unknown: in.Status == isa.StatusUnknown,
 	}
-}
-
-// errOldArch says that a cubin has 8-byte instructions.
-var errOldArch = errors.New("instructions before sm_70 are not supported")
-
-// tableOf returns the instruction table for a cubin's architecture.
-func tableOf(c *elfx.Cubin) (*isa.Table, error) {
-	if c.InstructionSize() != isa.WordSize {
-		return nil, fmt.Errorf("%s: %w", c.Arch, errOldArch)
-	}
-	a, err := isa.ParseArch(c.Arch)
-	if err != nil {
-		return nil, err
-	}
-	return isa.Load(a)
 }
 
 // kernelOrder returns the kernels of a cubin, sorted by name if asked.

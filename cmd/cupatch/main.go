@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/check"
 	"github.com/spf13/pflag"
 )
 
@@ -175,7 +176,7 @@ func (e *env) warnf(format string, args ...any) {
 
 // warnEach writes the warnings about a file. What is said of a cubin as a whole is said
 // of the first one, with the number of the others.
-func (e *env) warnEach(file string, list []patch.Warning) {
+func (e *env) warnEach(file string, list []check.Warning) {
 	whole := map[string]int{} // by name
 	for _, w := range list {
 		if w.Kernel == "" {

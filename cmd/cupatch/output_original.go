@@ -11,6 +11,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/report"
 	"github.com/spf13/pflag"
 )
 
@@ -44,7 +45,7 @@ func (d *destination) beside(used *pathSet, report string) {
 // keeping runs write, which calls destination.write for each file and returns the report,
 // and saves that, and with --keep-original the ways back. Their files are begun before
 // write changes anything, so that a place where they cannot be ends the run in time.
-func (d *destination) keeping(e *env, report string, write func() (*patch.Report, error)) error {
+func (d *destination) keeping(e *env, report string, write func() (*report.Report, error)) error {
 	if !d.keepOriginal || d.dryRun() {
 		return e.reporting(report, write)
 	}
@@ -59,7 +60,7 @@ func (d *destination) keeping(e *env, report string, write func() (*patch.Report
 
 // reporting runs write and saves the report that it returns to path, standard output
 // for -, or not at all.
-func (e *env) reporting(path string, write func() (*patch.Report, error)) error {
+func (e *env) reporting(path string, write func() (*report.Report, error)) error {
 	save := func(w io.Writer) error {
 		report, err := write()
 		if err != nil || path == "" {

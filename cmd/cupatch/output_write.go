@@ -14,13 +14,15 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/report"
 )
 
 // A change is the new content of some cubins of a file, by entry number.
 type change struct {
 	input string
 	data  []byte // of standard input
-	edits map[int][]patch.Edit
+	edits map[int][]edit.Edit
 	undo  *elfx.Undo // the way to the new content, where it was kept
 }
 
@@ -34,7 +36,7 @@ func (c *change) open() (*elfx.File, error) {
 
 // write makes the output of one file and proves that it is the input with exactly
 // the edits. It returns the identity of the output.
-func (d *destination) write(e *env, c *change, out string) (*patch.ReportHash, error) {
+func (d *destination) write(e *env, c *change, out string) (*report.Hash, error) {
 	f, err := c.open()
 	if err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func (d *destination) try(c *change) error {
 }
 
 // rewrite applies edits, which are by entry number.
-func rewrite(f *elfx.File, edits map[int][]patch.Edit, opt elfx.RewriteOptions) (*elfx.Output, *elfx.RewriteReport, error) {
+func rewrite(f *elfx.File, edits map[int][]edit.Edit, opt elfx.RewriteOptions) (*elfx.Output, *elfx.RewriteReport, error) {
 	var entries []*elfx.Entry
 	for _, x := range f.Entries() {
 		if len(edits[x.Number]) > 0 {
@@ -93,7 +95,7 @@ func rewrite(f *elfx.File, edits map[int][]patch.Edit, opt elfx.RewriteOptions) 
 			return nil, err
 		}
 		data = slices.Clone(data)
-		if err := patch.Apply(data, edits[x.Number]); err != nil {
+		if err := edit.Apply(data, edits[x.Number]); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		return data, nil
@@ -102,7 +104,7 @@ func rewrite(f *elfx.File, edits map[int][]patch.Edit, opt elfx.RewriteOptions) 
 
 // store writes content, which was made of f, to out. What has been written is read
 // back and checked before it takes its place.
-func (d *destination) store(e *env, f *elfx.File, content *elfx.Output, out string, check func(g *elfx.File) error) (*patch.ReportHash, error) {
+func (d *destination) store(e *env, f *elfx.File, content *elfx.Output, out string, check func(g *elfx.File) error) (*report.Hash, error) {
 	opt := patch.WriteOption{Warn: func(s string) { e.warnf("%s", s) }}
 	if st, err := os.Stat(f.Name); err == nil && f.Name != "-" {
 		opt.Mode = st.Mode()
@@ -135,7 +137,7 @@ func (d *destination) store(e *env, f *elfx.File, content *elfx.Output, out stri
 	default:
 		err = writeFile(out, opt, write)
 	}
-	return &patch.ReportHash{SHA256: hex.EncodeToString(h.Sum(nil)), Size: content.Size()}, err
+	return &report.Hash{SHA256: hex.EncodeToString(h.Sum(nil)), Size: content.Size()}, err
 }
 
 // spool writes by way of a temporary file, which is checked first.
@@ -202,7 +204,7 @@ func (c *comparer) Write(p []byte) (int, error) {
 
 // checkOutput proves that g is f with exactly the edits: every cubin and every other
 // entry is compared, and where nothing moved every byte.
-func checkOutput(f, g *elfx.File, edits map[int][]patch.Edit) error {
+func checkOutput(f, g *elfx.File, edits map[int][]edit.Edit) error {
 	changed := func(x *elfx.Entry) bool { return len(edits[x.Number]) > 0 }
 	if err := checkOthers(f, g, changed); err != nil {
 		return err
@@ -219,7 +221,7 @@ func checkOutput(f, g *elfx.File, edits map[int][]patch.Edit) error {
 		if err != nil {
 			return err
 		}
-		if err := patch.CheckApplied(old, now, edits[a.Number]); err != nil {
+		if err := edit.CheckApplied(old, now, edits[a.Number]); err != nil {
 			return fmt.Errorf("entry %d: %w", a.Number, err)
 		}
 		a.Done()
@@ -279,7 +281,7 @@ func sameEntry(a, b *elfx.Entry, unpacked bool) error {
 	if err != nil {
 		return err
 	}
-	return patch.CheckApplied(old, now, nil)
+	return edit.CheckApplied(old, now, nil)
 }
 
 // sameOutside compares the bytes of two files outside the touched entries.

@@ -6,7 +6,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/check"
+	"github.com/cupatch/cupatch/patch/recipe"
+	"github.com/cupatch/cupatch/patch/report"
+	"github.com/cupatch/cupatch/patch/rule"
 	"github.com/spf13/pflag"
 )
 
@@ -63,8 +66,8 @@ type ruleSource struct {
 	texts  []string
 	file   string
 	params []string
-	recipe *patch.Recipe
-	rules  []*patch.Rule
+	recipe *recipe.Recipe
+	rules  []*rule.Rule
 	values map[string]string
 }
 
@@ -80,7 +83,7 @@ func (s *ruleSource) load(e *env) error {
 		return e.usagef("rules come from -e or from -f, one of them")
 	}
 	for i, t := range s.texts {
-		r, err := patch.ParseRule("", i+1, t)
+		r, err := rule.Parse("", i+1, t)
 		if err != nil {
 			return err
 		}
@@ -105,12 +108,12 @@ func (s *ruleSource) load(e *env) error {
 }
 
 // loadRecipe reads a recipe from a file or standard input.
-func loadRecipe(e *env, path string) (*patch.Recipe, error) {
+func loadRecipe(e *env, path string) (*recipe.Recipe, error) {
 	data, err := e.readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return patch.ParseRecipe(path, data)
+	return recipe.Parse(path, data)
 }
 
 func parseParams(list []string) (map[string]string, error) {
@@ -141,13 +144,13 @@ type patchRun struct {
 	allowNoMatch bool
 	again        bool
 	ignoreGuard  bool
-	allow        patch.Allow
+	allow        check.Allow
 	silent       map[string]bool
 
 	planners map[string]*planning // by architecture
 	files    []*filePlan
 	visited  []string // every file that was opened
-	sum      patch.Summary
+	sum      rule.Summary
 	status   int
 }
 
@@ -177,10 +180,10 @@ func runPatch(e *env, args []string) error {
 	if len(files) == 0 {
 		return e.usagef("patch needs a FILE")
 	}
-	if r.allow, err = patch.ParseAllow(*allow); err != nil {
+	if r.allow, err = check.ParseAllow(*allow); err != nil {
 		return e.usageError(fmt.Errorf("--allow: %w", err))
 	}
-	if r.silent, err = patch.ParseSilent(*noWarn); err != nil {
+	if r.silent, err = check.ParseSilent(*noWarn); err != nil {
 		return e.usageError(fmt.Errorf("--no-warn: %w", err))
 	}
 	if err := r.context.check(e); err != nil {
@@ -222,8 +225,8 @@ func runPatch(e *env, args []string) error {
 // planError gives an error of a plan its exit status: what a rule expected and did
 // not find is a no, everything else trouble.
 func planError(err error) error {
-	var expect *patch.ExpectError
-	var guard *patch.GuardError
+	var expect *rule.ExpectError
+	var guard *recipe.GuardError
 	if errors.As(err, &expect) || errors.As(err, &guard) {
 		return &exitError{code: 1, err: err}
 	}
@@ -245,7 +248,7 @@ func (r *patchRun) checkPlan() error {
 	if err := r.missingRules(); err != nil {
 		return err
 	}
-	if err := patch.CheckExpected(r.rules, &r.sum); err != nil {
+	if err := rule.CheckExpected(r.rules, &r.sum); err != nil {
 		return planError(err)
 	}
 	if r.sum.Matched == 0 && !r.allowNoMatch {
@@ -261,14 +264,14 @@ func (r *patchRun) checkPlan() error {
 
 // missingRules reports a rule whose instruction no architecture of the input has.
 func (r *patchRun) missingRules() error {
-	for _, rule := range r.rules {
-		known, missing := false, (*patch.RuleError)(nil)
+	for _, x := range r.rules {
+		known, missing := false, (*rule.Error)(nil)
 		for _, p := range r.planners {
-			for _, x := range p.planner.Rules() {
-				known = known || x == rule
+			for _, y := range p.planner.Rules() {
+				known = known || x == y
 			}
 			for _, m := range p.planner.Missing() {
-				if m.Rule == rule.ID() {
+				if m.Rule == x.ID() {
 					missing = m
 				}
 			}
@@ -290,7 +293,7 @@ func (r *patchRun) checkEarlier() error {
 	if err != nil {
 		return nil // no earlier report
 	}
-	old, err := patch.ParseReport(data)
+	old, err := report.Parse(data)
 	if err != nil {
 		return nil // it will be replaced
 	}

@@ -3,9 +3,9 @@ package main
 import (
 	"strings"
 
-	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/listing"
 	"github.com/spf13/pflag"
 )
 
@@ -24,20 +24,20 @@ func oneStream(e *env, to *destination, report string) error {
 }
 
 // diffOf returns the unified diff of a cubin's edits.
-func diffOf(file string, ep *entryPlan, c *elfx.Cubin, t *isa.Table, opts patch.Options, context int) []byte {
-	name := file
-	if ep.label != "" {
-		name += "#" + ep.label
+func diffOf(t *code.Target, edits []edit.Edit, context int) []byte {
+	name := t.File
+	if t.Entry != "" {
+		name += "#" + t.Entry
 	}
-	byKernel := map[uint64][]patch.Edit{}
-	for _, e := range ep.edits {
+	byKernel := map[uint64][]edit.Edit{}
+	for _, e := range edits {
 		at := e.Offset - e.PC
 		byKernel[at] = append(byKernel[at], e)
 	}
 	var out []byte
-	for i := range c.Kernels() {
-		k := &c.Kernels()[i]
-		out = patch.AppendDiff(out, t, patch.KernelCode(k, opts), name, byKernel[uint64(k.Offset)], context)
+	for i := range t.Cubin.Kernels() {
+		k := &t.Cubin.Kernels()[i]
+		out = listing.AppendDiff(out, t.Table, t.Kernel(k), name, byKernel[uint64(k.Offset)], context)
 	}
 	return out
 }

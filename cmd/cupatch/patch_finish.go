@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/check"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/report"
 )
 
 // finish shows the plan and, unless it is a dry run, writes.
@@ -13,7 +15,7 @@ func (r *patchRun) finish() error {
 	if err != nil {
 		return err
 	}
-	return r.target.keeping(r.env, r.report, func() (*patch.Report, error) { return r.writeAll(outs) })
+	return r.target.keeping(r.env, r.report, func() (*report.Report, error) { return r.writeAll(outs) })
 }
 
 // prepare returns the output path of each file, none for a dry run.
@@ -48,10 +50,10 @@ func (r *patchRun) prepare() ([]string, error) {
 }
 
 // writeAll writes every file and returns the report.
-func (r *patchRun) writeAll(outs []string) (*patch.Report, error) {
-	report := patch.NewReport(toolName(), r.rules, &r.sum)
+func (r *patchRun) writeAll(outs []string) (*report.Report, error) {
+	report := report.New(toolName(), r.rules, &r.sum)
 	for i, f := range r.files {
-		var warnings []patch.Warning
+		var warnings []check.Warning
 		for _, e := range f.entries {
 			r.printDiff(e.diff)
 			warnings = append(warnings, e.warnings...)
@@ -91,7 +93,7 @@ func (r *patchRun) summary(f *filePlan, outs []string, i int) {
 func wordsDiffer(n int) string { return plural(n, "word differs", "words differ") }
 
 func (f *filePlan) change() *change {
-	c := &change{input: f.name, data: f.data, edits: map[int][]patch.Edit{}}
+	c := &change{input: f.name, data: f.data, edits: map[int][]edit.Edit{}}
 	for _, e := range f.entries {
 		if len(e.edits) > 0 {
 			c.edits[e.number] = e.edits
@@ -100,12 +102,12 @@ func (f *filePlan) change() *change {
 	return c
 }
 
-func (f *filePlan) report() patch.ReportFile {
-	rf := patch.ReportFile{File: f.name, Input: f.hash, Edits: []patch.ReportEdit{}}
+func (f *filePlan) report() report.File {
+	rf := report.File{File: f.name, Input: f.hash, Edits: []report.Edit{}}
 	for _, e := range f.entries {
 		rf.Kernels = append(rf.Kernels, e.kernels...)
 		for _, x := range e.edits {
-			rf.Edits = append(rf.Edits, patch.NewReportEdit(x))
+			rf.Edits = append(rf.Edits, report.NewEdit(x))
 		}
 	}
 	return rf

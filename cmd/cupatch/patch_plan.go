@@ -11,13 +11,18 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/check"
+	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/recipe"
+	"github.com/cupatch/cupatch/patch/report"
+	"github.com/cupatch/cupatch/patch/rule"
 )
 
 // A planning is the rules made ready for one architecture.
 type planning struct {
-	planner *patch.Planner
+	planner *rule.Planner
 	err     error
 }
 
@@ -26,21 +31,20 @@ type filePlan struct {
 	name    string
 	data    []byte // of standard input, else nil
 	bare    bool
-	hash    *patch.ReportHash // nil without a report
+	hash    *report.Hash // nil without a report
 	entries []*entryPlan
-	sum     patch.Summary
+	sum     rule.Summary
 }
 
 // An entryPlan is what will be done to one cubin.
 type entryPlan struct {
 	number   int
-	label    string // for edits: the number, "" for a bare cubin
 	arch     string
-	edits    []patch.Edit
-	warnings []patch.Warning
-	kernels  []patch.ReportKernel
+	edits    []edit.Edit
+	warnings []check.Warning
+	kernels  []report.Kernel
 	diff     []byte
-	sum      patch.Summary
+	sum      rule.Summary
 	wanted   bool   // by the recipe's arch
 	skipped  string // why the cubin is left alone, "" for one that is planned
 	err      error
@@ -69,7 +73,7 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	fp := &filePlan{name: f.Name, bare: f.Kind == elfx.FileCubin}
 	if r.report != "" {
-		fp.hash = patch.HashOf(f.Data())
+		fp.hash = report.HashOf(f.Data())
 	}
 	if f.Name == "-" {
 		fp.data = f.Data()
@@ -148,7 +152,7 @@ func (r *patchRun) checkGuard(f *elfx.File, entries []*elfx.Entry) error {
 		}
 	}
 	err := r.recipe.CheckGuard(cubins, guardHash)
-	var guard *patch.GuardError
+	var guard *recipe.GuardError
 	if errors.As(err, &guard) {
 		return &exitError{code: 1, err: fmt.Errorf("%s: %w", f.Name, err), hint: "--ignore-guard applies the recipe all the same"}
 	}
@@ -179,7 +183,7 @@ func guardHash(c *elfx.Cubin, k *elfx.Kernel, scheme string) (string, error) {
 // rule that fits only some of them is the likely reason.
 func (r *patchRun) entryError(f *elfx.File, ep *entryPlan) error {
 	err := stop(planError(ep.err))
-	var re *patch.RuleError
+	var re *rule.Error
 	if x, ok := err.(*exitError); ok && x.hint == "" && errors.As(ep.err, &re) && len(f.Targets()) > 1 {
 		x.hint = `-a ARCH takes one architecture of the file; if arch == "…", or arch in a recipe, restricts a rule to some; --skip-refused leaves it out where it does not fit`
 	}
@@ -209,19 +213,19 @@ func inParallel(n, jobs int, fn func(i int)) {
 var plannerMu sync.Mutex
 
 // planner returns the rules made ready for a cubin's architecture.
-func (r *patchRun) planner(c *elfx.Cubin) (*patch.Planner, error) {
+func (r *patchRun) planner(t *code.Target) (*rule.Planner, error) {
+	c := t.Cubin
 	plannerMu.Lock()
 	defer plannerMu.Unlock()
 	if p := r.planners[c.Arch]; p != nil {
 		return p.planner, p.err
 	}
-	table, err := tableOf(c)
-	if err != nil {
-		return nil, err
+	if t.NoTable != nil {
+		return nil, t.NoTable
 	}
 	p := &planning{}
-	p.planner, p.err = patch.NewPlanner(r.rules, table, patch.Options{
-		Arch: c.Arch, Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, LaxOpcodes: true,
+	p.planner, p.err = rule.NewPlanner(r.rules, t.Table, rule.Options{
+		Arch: c.Arch, Kernel: r.kernelFilter(), Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, LaxOpcodes: true,
 	})
 	if p.err != nil {
 		return nil, p.err
@@ -230,25 +234,30 @@ func (r *patchRun) planner(c *elfx.Cubin) (*patch.Planner, error) {
 	return p.planner, nil
 }
 
+// kernelFilter returns what chooses kernels, nil for all.
+func (r *patchRun) kernelFilter() func(*elfx.Kernel) bool {
+	if len(r.kernels) == 0 {
+		return nil
+	}
+	return func(k *elfx.Kernel) bool { return r.kernelWanted(k) }
+}
+
 // planEntry plans one cubin.
 func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPlan {
 	ep := &entryPlan{number: e.Number}
-	if !fp.bare {
-		ep.label = strconv.Itoa(e.Number)
-	}
-	c, err := e.Cubin()
+	t, err := code.Open(e)
 	if err != nil {
 		ep.err = err
 		return ep
 	}
-	ep.arch = c.Arch
-	if r.recipe != nil && !r.recipe.Wants(c) {
+	ep.arch = t.Cubin.Arch
+	if r.recipe != nil && !r.recipe.Wants(t.Cubin) {
 		return ep
 	}
 	ep.wanted = true
-	planner, err := r.planner(c)
+	planner, err := r.planner(t)
 	var noTable *isa.UnknownArchError
-	if errors.As(err, &noTable) || errors.Is(err, errOldArch) {
+	if errors.As(err, &noTable) || errors.Is(err, code.ErrOldArch) {
 		ep.skipped = err.Error()
 		return ep
 	}
@@ -256,20 +265,14 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
 		return ep
 	}
-	opts := patch.Options{
-		Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, File: f.Name, Entry: ep.label, FileOffset: e.FileOffset,
-	}
-	if len(r.kernels) > 0 {
-		opts.Kernel = func(k *elfx.Kernel) bool { return r.kernelWanted(k) }
-	}
-	plan, err := planner.Cubin(c, opts)
+	plan, err := planner.Cubin(t)
 	if err != nil {
 		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
 		return ep
 	}
 	ep.edits, ep.sum, ep.warnings = plan.Edits, plan.Summary, plan.Warnings
 	if len(ep.edits) > 0 {
-		r.describe(f, ep, c, opts)
+		r.describe(ep, t)
 	}
 	return ep
 }
@@ -283,19 +286,13 @@ func placeOf(fp *filePlan, e *elfx.Entry) string {
 }
 
 // describe makes the diff and the report's kernels while the cubin is at hand.
-func (r *patchRun) describe(f *elfx.File, ep *entryPlan, c *elfx.Cubin, opts patch.Options) {
-	after := append([]byte(nil), c.Data()...)
-	if ep.err = patch.Apply(after, ep.edits); ep.err != nil {
+func (r *patchRun) describe(ep *entryPlan, t *code.Target) {
+	after := append([]byte(nil), t.Cubin.Data()...)
+	if ep.err = edit.Apply(after, ep.edits); ep.err != nil {
 		return
 	}
-	t := &patch.Target{Entry: ep.label, Cubin: c}
-	ep.kernels = patch.ReportKernels(t, ep.edits, after)
+	ep.kernels = report.Kernels(t, ep.edits, after)
 	if showsDiff(r.env, &r.target, r.report) {
-		table, err := tableOf(c)
-		if err != nil {
-			ep.err = err
-			return
-		}
-		ep.diff = diffOf(f.Name, ep, c, table, opts, int(r.context))
+		ep.diff = diffOf(t, ep.edits, int(r.context))
 	}
 }

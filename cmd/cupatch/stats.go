@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/patch/listing"
+	"github.com/cupatch/cupatch/patch/stats"
 )
 
 const statsUsage = `usage: cupatch stats [OPTIONS] FILE…
@@ -41,7 +43,7 @@ type statsRun struct {
 	*env
 	narrowing
 	json   bool
-	total  *patch.Stats // of --total
+	total  *stats.Stats // of --total
 	found  bool         // there is something that -a, -k and the rest choose
 	status int
 }
@@ -55,7 +57,7 @@ type jsonStats struct {
 	Demangled string `json:"demangled,omitempty"`
 	CodeHash  string `json:"code_sha256,omitempty"`
 	Registers int    `json:"registers,omitempty"`
-	*patch.Stats
+	*stats.Stats
 }
 
 func runStats(e *env, args []string) error {
@@ -72,7 +74,7 @@ func runStats(e *env, args []string) error {
 		return e.usagef("stats needs a FILE")
 	}
 	if *total {
-		r.total = patch.NewStats()
+		r.total = stats.New()
 	}
 	opt, err := r.options()
 	if err != nil {
@@ -107,27 +109,27 @@ func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 }
 
 func (r *statsRun) entry(f *elfx.File, e *elfx.Entry) error {
-	c, err := e.Cubin()
+	t, err := code.Open(e)
 	if err != nil {
 		return err
 	}
-	table, err := tableOf(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", e.ID(), err)
+	if t.NoTable != nil {
+		return fmt.Errorf("%s: %w", e.ID(), t.NoTable)
 	}
+	c, table := t.Cubin, t.Table
 	for _, k := range kernelOrder(c, false) {
 		if !r.kernelWanted(k) {
 			continue
 		}
 		r.found = true
-		s := patch.NewStats()
+		s := stats.New()
 		s.Count(table, k.Data())
 		if r.total != nil {
 			r.total.Add(s)
 			continue
 		}
 		j := jsonStats{
-			File: f.Name, Arch: c.Arch, Kernel: k.Name, CodeHash: patch.CodeHash(k.Data()), Registers: k.Regs, Stats: s,
+			File: f.Name, Arch: c.Arch, Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stats: s,
 		}
 		if f.Kind != elfx.FileCubin {
 			j.Entry = e.Number
@@ -135,7 +137,7 @@ func (r *statsRun) entry(f *elfx.File, e *elfx.Entry) error {
 		if d := k.Demangled(); d != k.Name {
 			j.Demangled = d
 		}
-		r.print(j, patch.KernelHeader(patch.KernelCode(k, patch.Options{}), c.Arch)[len("// "):])
+		r.print(j, listing.Header(t.Kernel(k), c.Arch)[len("// "):])
 	}
 	return nil
 }
@@ -164,18 +166,18 @@ func (r *statsRun) print(j jsonStats, title string) {
 	for _, g := range []struct {
 		name string
 		m    map[string]int
-		by   patch.CountsBy
+		by   stats.CountsBy
 	}{{"opcodes", s.Opcodes, nil}, {"loads", s.Loads, s.LoadsBy}, {"stores", s.Stores, s.StoresBy}, {"atomics", s.Atomics, s.AtomicsBy}} {
 		if len(g.m) == 0 {
 			continue
 		}
 		fmt.Fprintf(r.stdout, "  %s\n", g.name)
-		for _, x := range patch.ByCount(g.m) {
+		for _, x := range stats.ByCount(g.m) {
 			fmt.Fprintf(r.stdout, "    %7d %s\n", x.Count, x.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(g.by)) {
 			var values []string
-			for _, x := range patch.ByCount(g.by[name]) {
+			for _, x := range stats.ByCount(g.by[name]) {
 				values = append(values, fmt.Sprintf("%d %s", x.Count, x.Name))
 			}
 			fmt.Fprintf(r.stdout, "    by %-9s %s\n", name, strings.Join(values, ", "))

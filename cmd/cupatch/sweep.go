@@ -12,6 +12,10 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/check"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/recipe"
+	"github.com/cupatch/cupatch/patch/report"
 )
 
 const sweepUsage = `usage: cupatch sweep -f RECIPE -o DIR [OPTIONS] FILE
@@ -49,19 +53,19 @@ func init() {
 
 // A sweepManifest lists the variants of a sweep.
 type sweepManifest struct {
-	Format   string            `json:"format"`
-	Tool     string            `json:"tool"`
-	Recipe   string            `json:"recipe"`
-	Input    string            `json:"input"`
-	Hash     *patch.ReportHash `json:"input_hash"`
-	Variants []*sweepVariant   `json:"variants"`
+	Format   string          `json:"format"`
+	Tool     string          `json:"tool"`
+	Recipe   string          `json:"recipe"`
+	Input    string          `json:"input"`
+	Hash     *report.Hash    `json:"input_hash"`
+	Variants []*sweepVariant `json:"variants"`
 }
 
 // A sweepVariant is one combination of parameters.
 type sweepVariant struct {
 	Params  map[string]string `json:"params"`
 	File    string            `json:"file,omitempty"`
-	Hash    *patch.ReportHash `json:"hash,omitempty"`
+	Hash    *report.Hash      `json:"hash,omitempty"`
 	Matched int               `json:"matched"`
 	Changed int               `json:"changed"`
 	SameAs  string            `json:"same_as,omitempty"` // name of an equal variant
@@ -77,7 +81,7 @@ type sweepRun struct {
 	*env
 	narrowing
 	opts        patchRun // options of each variant's plan
-	recipe      *patch.Recipe
+	recipe      *recipe.Recipe
 	dir         string
 	ignoreGuard bool
 	gpu         sweepLauncher // for --run
@@ -104,7 +108,7 @@ func runSweep(e *env, args []string) error {
 	case *recipe == "" || r.dir == "":
 		return e.usagef("sweep needs -f RECIPE and -o DIR")
 	}
-	if r.opts.allow, err = patch.ParseAllow(*allow); err != nil {
+	if r.opts.allow, err = check.ParseAllow(*allow); err != nil {
 		return e.usageError(fmt.Errorf("--allow: %w", err))
 	}
 	if r.recipe, err = loadRecipe(e, *recipe); err != nil {
@@ -148,7 +152,7 @@ func runSweep(e *env, args []string) error {
 
 // sweep plans and writes every combination.
 func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[string]string, old *sweepManifest) error {
-	m := &sweepManifest{Format: manifestFormat, Tool: toolName(), Recipe: filepath.ToSlash(r.recipe.Name), Input: f.Name, Hash: patch.HashOf(f.Data())}
+	m := &sweepManifest{Format: manifestFormat, Tool: toolName(), Recipe: filepath.ToSlash(r.recipe.Name), Input: f.Name, Hash: report.HashOf(f.Data())}
 	for _, c := range combos {
 		m.Variants = append(m.Variants, &sweepVariant{Params: c})
 	}
@@ -156,7 +160,7 @@ func (r *sweepRun) sweep(f *elfx.File, entries []*elfx.Entry, combos []map[strin
 		return err
 	}
 	status := 0
-	names := &variantNames{byHash: map[patch.ReportHash]string{}, taken: map[string]bool{}}
+	names := &variantNames{byHash: map[report.Hash]string{}, taken: map[string]bool{}}
 	// Each batch is planned in parallel and written in order, so that the first of
 	// several equal variants is the one that stays.
 	for batch := range slices.Chunk(m.Variants, max(r.jobs, 1)) {
@@ -271,7 +275,7 @@ func (v *sweepVariant) count(files []*filePlan) {
 
 // rewritten returns the content of a file with edits applied, proved to differ by
 // nothing else.
-func rewritten(f *elfx.File, edits map[int][]patch.Edit) ([]byte, error) {
+func rewritten(f *elfx.File, edits map[int][]edit.Edit) ([]byte, error) {
 	content, _, err := rewrite(f, edits, elfx.RewriteOptions{})
 	if err != nil {
 		return nil, err
@@ -286,7 +290,7 @@ func rewritten(f *elfx.File, edits map[int][]patch.Edit) ([]byte, error) {
 
 // variantNames has the names of the variants that were written.
 type variantNames struct {
-	byHash map[patch.ReportHash]string
+	byHash map[report.Hash]string
 	taken  map[string]bool
 }
 
@@ -313,7 +317,7 @@ func (r *sweepRun) store(f *elfx.File, v *sweepVariant, names *variantNames) err
 	if v.Error != "" {
 		return nil
 	}
-	v.Hash = patch.HashOf(v.content)
+	v.Hash = report.HashOf(v.content)
 	content := v.content
 	v.content = nil
 	if name, ok := names.byHash[*v.Hash]; ok {

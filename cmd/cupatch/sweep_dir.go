@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/report"
 )
 
 const (
@@ -103,7 +103,7 @@ func (r *sweepRun) clean(old, now *sweepManifest) error {
 		if err != nil {
 			return err
 		}
-		if *patch.HashOf(data) != *v.Hash {
+		if *report.HashOf(data) != *v.Hash {
 			r.warnf("%s is of an earlier sweep and has been changed since; it stays", path)
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/report"
 )
 
 const verifyUsage = `usage: cupatch verify OLD NEW [--report REPORT]
@@ -47,7 +49,7 @@ func runVerify(e *env, args []string) error {
 		return err
 	}
 	defer now.Close()
-	var edits map[int][]patch.Edit
+	var edits map[int][]edit.Edit
 	n := 0
 	if *report != "" {
 		if edits, n, err = e.reportedEdits(*report, old); err != nil {
@@ -77,16 +79,16 @@ func runVerify(e *env, args []string) error {
 }
 
 // reportedEdits returns the edits of a report as they fit the old file.
-func (e *env) reportedEdits(path string, old *elfx.File) (map[int][]patch.Edit, int, error) {
+func (e *env) reportedEdits(path string, old *elfx.File) (map[int][]edit.Edit, int, error) {
 	data, err := e.readFile(path)
 	if err != nil {
 		return nil, 0, err
 	}
-	rep, err := patch.ParseReport(data)
+	rep, err := report.Parse(data)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
-	rf, err := rep.ForFile(old.Name, patch.HashOf(old.Data()), false)
+	rf, err := rep.ForFile(old.Name, report.HashOf(old.Data()), false)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}

@@ -5,23 +5,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/check"
 )
 
 // What is said of a whole cubin is said once for a file, with the number of the others;
 // what is said of instructions is said of each.
 func TestWarnEach(t *testing.T) {
-	mercury := func(entry string) patch.Warning {
-		return patch.Warning{Name: patch.WarnMercury, Entry: entry, Msg: "other code"}
+	mercury := func(entry string) check.Warning {
+		return check.Warning{Name: check.WarnMercury, Entry: entry, Msg: "other code"}
 	}
-	stall := patch.Warning{Name: patch.WarnStall, Entry: "2", Kernel: "k", PC: 16, Msg: "too low"}
+	stall := check.Warning{Name: check.WarnStall, Entry: "2", Kernel: "k", PC: 16, Msg: "too low"}
 	for _, c := range []struct {
-		list []patch.Warning
+		list []check.Warning
 		want string
 	}{
-		{[]patch.Warning{mercury("1")}, "lib.so: 1: other code [mercury]\n"},
-		{[]patch.Warning{mercury("1"), stall, mercury("2"), stall}, "lib.so: 1: other code [mercury] (and 1 other cubin)\nSTALL\nSTALL\n"},
-		{[]patch.Warning{mercury("1"), mercury("2"), mercury("3")}, "lib.so: 1: other code [mercury] (and 2 other cubins)\n"},
+		{[]check.Warning{mercury("1")}, "lib.so: 1: other code [mercury]\n"},
+		{[]check.Warning{mercury("1"), stall, mercury("2"), stall}, "lib.so: 1: other code [mercury] (and 1 other cubin)\nSTALL\nSTALL\n"},
+		{[]check.Warning{mercury("1"), mercury("2"), mercury("3")}, "lib.so: 1: other code [mercury] (and 2 other cubins)\n"},
 	} {
 		var talk bytes.Buffer
 		e := &env{stderr: &talk}

@@ -10,24 +10,10 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/internal/patchtest"
 )
 
 const pairs = "../../testdata/cubin/new/"
-
-// mini returns a small table made by hand, so that the tests here do not depend on what
-// is learned.
-func mini(tb testing.TB) *isa.Table {
-	tb.Helper()
-	text, err := os.ReadFile("../testdata/mini.txt")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	f, err := isa.ParseTable(string(text), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return isa.NewTable(f.Arch, f.Variants)
-}
 
 // readCubin returns a copy of a cubin of the test data, to change.
 func readCubin(tb testing.TB, path string) []byte {
@@ -85,7 +71,7 @@ func kernel(tb testing.TB, t *isa.Table, words []isa.Word) *Code {
 		tb.Fatal(err)
 	}
 	k := &c.Kernels()[slices.IndexFunc(c.Kernels(), func(k elfx.Kernel) bool { return k.Name == "ffma_loop" })]
-	nop := assemble(tb, mini(tb), "[B------:R-:W-:Y:S00] NOP")[0]
+	nop := assemble(tb, patchtest.MiniTable(tb), "[B------:R-:W-:Y:S00] NOP")[0]
 	for i := range int(k.Size) / isa.WordSize {
 		w := nop
 		if i < len(words) {
@@ -126,7 +112,7 @@ const program = `
 	BRA L2`
 
 func TestClasses(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	for _, test := range []struct {
 		name   string
 		change func(string) string
@@ -176,7 +162,7 @@ func TestClasses(t *testing.T) {
 }
 
 func TestHidden(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	words := assemble(t, table, "QGMMA.E4M3.E5M2 R8, R24\nEXIT")
 	a := kernel(t, table, words)
 	words[0] = words[0].Or(isa.BitWord(40))
@@ -223,7 +209,7 @@ func TestWidths(t *testing.T) {
 
 // TestPairsStayTogether renames R8 of R8.64 without R9, which the instruction means too.
 func TestPairsStayTogether(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	src := "LDG.E R1, desc[UR4][R8.64]\nFFMA R2, R9, R9, R1\nEXIT"
 	if d := both(t, source(t, table, src), source(t, table, strings.ReplaceAll(src, "R8.64", "R10.64"))); d.Class != CodeDiffers {
 		t.Errorf("class %s where R9 is left behind", d.Class)
@@ -236,7 +222,7 @@ func TestPairsStayTogether(t *testing.T) {
 
 // TestAlignment inserts, deletes and moves instructions.
 func TestAlignment(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	line := func(i int) string {
 		return fmt.Sprintf("FFMA R%d, R%d, R%d, R%d\n", i%200, (i+7)%200, (i*3)%200, (i*5)%200)
 	}
@@ -262,7 +248,7 @@ func TestAlignment(t *testing.T) {
 
 // TestTargetsFollow moves the target of a branch by an insertion before it.
 func TestTargetsFollow(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	d := both(t, source(t, table, program), source(t, table, strings.Replace(program, "L1:", "FFMA R9, R9, R9, R9\nL1:", 1)))
 	if d.Inserted != 1 || d.Changed != 0 || d.Deleted != 0 {
 		t.Errorf("~%d +%d -%d, want one insertion: the branch leads to the same instruction", d.Changed, d.Inserted, d.Deleted)

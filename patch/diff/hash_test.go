@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch/internal/patchtest"
 )
 
 // TestHashScheme builds, as docs/hash.md says, what the hashes are made of.
 func TestHashScheme(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	src := "L1:\nFFMA R5, R3, R3, R5\n[B0-----:R-:W-:-:S04] @P1 BRA L1\nEXIT\nNOP"
 	c := source(t, table, src)
 	sum := func(level string, words ...any) Hash {
@@ -57,7 +58,7 @@ func TestHashScheme(t *testing.T) {
 
 // TestHashFollowsClass checks that hashes are equal where the class says so.
 func TestHashFollowsClass(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	for _, test := range []struct {
 		old, now string
 		equal    string // levels

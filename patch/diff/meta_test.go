@@ -13,6 +13,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/internal/patchtest"
 )
 
 // changed compares a cubin of the test data with a copy in which fn changed something.
@@ -104,7 +105,7 @@ func TestAttributes(t *testing.T) {
 
 // TestAddressesInBanks compares jump tables whose targets moved with the code.
 func TestAddressesInBanks(t *testing.T) {
-	table := mini(t)
+	table := patchtest.MiniTable(t)
 	a := source(t, table, program)
 	b := source(t, table, strings.Replace(program, "EXIT\n", "EXIT\nNOP\nNOP\n", 1))
 	d := Compare(a, b)

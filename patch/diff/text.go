@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/patch"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 // A Printer writes results as text. The zero value writes what [Result.String] does.
@@ -261,7 +261,7 @@ func (c *Code) appendLine(dst []byte, i int) []byte {
 		return fmt.Appendf(dst, "/*%04x*/ %s .word %s ;", pc, isa.ControlOf(w), w)
 	}
 	n := len(dst)
-	dst = patch.ListingStyle{}.AppendLine(dst, c.Table, w, pc)
+	dst = listing.Style{}.AppendLine(dst, c.Table, w, pc)
 	// Without what the listing says behind the instruction.
 	if at := bytes.LastIndex(dst[n:], []byte(" ;")); at >= 0 {
 		dst = dst[:n+at+2]

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,6 +71,23 @@ var allowed = map[string][]string{
 		"github.com/pelletier/go-toml/v2", "github.com/expr-lang/expr"},
 }
 
+// rooms maps each folder below patch to those of its neighbors that it may import.
+var rooms = map[string][]string{
+	"internal/ascii":     nil,
+	"internal/patchtest": {"code", "listing"},
+	"nearest":            nil,
+	"edit":               nil,
+	"code":               {"internal/ascii"},
+	"listing":            {"internal/ascii", "code", "edit"},
+	"stats":              {"code"},
+	"check":              {"internal/ascii", "code", "edit", "listing"},
+	"rule":               {"internal/ascii", "nearest", "code", "edit", "listing", "check"},
+	"recipe":             {"internal/ascii", "code", "edit", "listing", "check", "rule"},
+	"report":             {"code", "edit", "listing", "check", "rule"},
+	"diff":               {"nearest", "listing"},
+	"gpu":                nil,
+}
+
 // above maps the first folder of a package to those that even its tests must not import.
 var above = map[string][]string{
 	"isa":   {"elfx", "patch", "cmd"},
@@ -84,16 +102,7 @@ func TestImports(t *testing.T) {
 		if !strings.HasSuffix(path, ".go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.ImportsOnly)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		for _, spec := range f.Imports {
-			name, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, name := range imports(t, path) {
 			if why := forbidden(path, top, name); why != "" {
 				t.Errorf("%s imports %s: %s", path, name, why)
 			}
@@ -143,6 +152,48 @@ func allowance(top, name string) string {
 		}
 	}
 	return ""
+}
+
+// TestRooms sees that the packages below patch need only what rooms says, and none of them
+// patch itself.
+func TestRooms(t *testing.T) {
+	for _, path := range files(t) {
+		room, ok := strings.CutPrefix(filepath.ToSlash(filepath.Dir(path)), "patch/")
+		if !ok || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		if strings.HasPrefix(room, "diff/") || strings.HasPrefix(room, "gpu/") {
+			continue // helpers of their tests
+		}
+		may, ok := rooms[room]
+		if !ok {
+			t.Errorf("%s: the folder %s is not among the rooms", path, room)
+			continue
+		}
+		for _, name := range imports(t, path) {
+			if other, ok := strings.CutPrefix(name, module+"patch"); ok && !slices.Contains(may, strings.TrimPrefix(other, "/")) {
+				t.Errorf("%s imports %s, which %s may not", path, name, room)
+			}
+		}
+	}
+}
+
+// imports returns what a file imports.
+func imports(t *testing.T, path string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, spec := range f.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 // Limits of what is checked in.

@@ -1,0 +1,85 @@
+package code
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+)
+
+// A Target is a cubin that is read and changed: an entry of a file.
+type Target struct {
+	File  string // as named by the user
+	Entry string // number in its container, "" for a bare cubin
+	Cubin *elfx.Cubin
+	Table *isa.Table // nil where there is none
+	// NoTable says why there is no table; nil where there is one.
+	NoTable error
+	// FileOffset maps an offset in the cubin to one in the file, -1 for none; nil:
+	// they are the same.
+	FileOffset func(off int64) int64
+}
+
+// Open reads the cubin of an entry. A cubin without a table is no error: its words can
+// still be replaced.
+func Open(e *elfx.Entry) (*Target, error) {
+	c, err := e.Cubin()
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{File: e.File.Name, Entry: Label(e), Cubin: c, FileOffset: e.FileOffset}
+	t.Table, t.NoTable = TableOf(c)
+	return t, nil
+}
+
+// Label returns what names an entry in edits, reports and listings: its number, "" for a
+// bare cubin.
+func Label(e *elfx.Entry) string {
+	if e.File.Kind == elfx.FileCubin {
+		return ""
+	}
+	return strconv.Itoa(e.Number)
+}
+
+// ErrOldArch says that a cubin has 8-byte instructions.
+var ErrOldArch = errors.New("instructions before sm_70 are not supported")
+
+// TableOf returns the instruction table of a cubin. Without one the error is
+// [ErrOldArch] or an [isa.UnknownArchError].
+func TableOf(c *elfx.Cubin) (*isa.Table, error) {
+	if c.InstructionSize() != isa.WordSize {
+		return nil, fmt.Errorf("%s: %w", c.Arch, ErrOldArch)
+	}
+	a, err := isa.ParseArch(c.Arch)
+	if err != nil {
+		return nil, err
+	}
+	return isa.Load(a)
+}
+
+// Hash returns the hash of a kernel's code that guards and reports use, without
+// its prefix.
+func Hash(code []byte) string {
+	h := sha256.Sum256(code)
+	return hex.EncodeToString(h[:])
+}
+
+// Kernel returns a kernel of the cubin as a plan sees it.
+func (t *Target) Kernel(k *elfx.Kernel) *Kernel {
+	return &Kernel{
+		File: t.File, Entry: t.Entry, Name: k.Name, Data: k.Data(), Offset: k.Offset, FileOffset: t.OffsetInFile(k.Offset),
+		Regs: k.Regs, Demangle: elfx.Demangle, kernel: k,
+	}
+}
+
+// OffsetInFile returns the offset in the file of an offset in the cubin, -1 for none.
+func (t *Target) OffsetInFile(off int64) int64 {
+	if t.FileOffset == nil {
+		return off
+	}
+	return t.FileOffset(off)
+}

@@ -1,0 +1,150 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
+)
+
+// Stats counts what a kernel is made of.
+type Stats struct {
+	Instructions   int            `json:"instructions"`
+	Unknown        int            `json:"unknown,omitempty"` // words without text
+	Opcodes        map[string]int `json:"opcodes"`
+	Loads          map[string]int `json:"loads"`   // by opcode, width, cache hint, prefetch size, order
+	Stores         map[string]int `json:"stores"`  // the same
+	Atomics        map[string]int `json:"atomics"` // the same
+	LoadsBy        CountsBy       `json:"loads_by"`
+	StoresBy       CountsBy       `json:"stores_by"`
+	AtomicsBy      CountsBy       `json:"atomics_by"`
+	Stall          int            `json:"stall_cycles"`
+	Yields         int            `json:"yields"`
+	ScoreboardsSet int            `json:"scoreboards_set"`
+	Waits          int            `json:"waits"` // scoreboards waited for
+	Reuse          int            `json:"reuse_flags"`
+	Sources        int            `json:"register_sources"` // of instructions that can keep them for reuse
+}
+
+// CountsBy counts memory instructions by what they say about caches, order and size: by
+// the name of a property (evict, prefetch, scope, order, width) and its value, "-" for the
+// default. An instruction counts for the properties that it has.
+type CountsBy map[string]map[string]int
+
+// cacheGroups are the modifier groups that CountsBy has.
+var cacheGroups = []string{"evict", "prefetch", "scope", "order"}
+
+func (c CountsBy) add(name, value string, n int) {
+	if c[name] == nil {
+		c[name] = map[string]int{}
+	}
+	c[name][value] += n
+}
+
+// New returns empty counts.
+func New() *Stats {
+	return &Stats{Opcodes: map[string]int{}, Loads: map[string]int{}, Stores: map[string]int{}, Atomics: map[string]int{},
+		LoadsBy: CountsBy{}, StoresBy: CountsBy{}, AtomicsBy: CountsBy{}}
+}
+
+// Count adds the instructions of a kernel.
+func (s *Stats) Count(t *isa.Table, data []byte) {
+	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
+		w := isa.LoadWord(data[off:])
+		s.Instructions++
+		c := isa.ControlOf(w)
+		s.Stall += int(c.Stall)
+		if c.Yield {
+			s.Yields++
+		}
+		for _, sb := range []uint8{c.WBar, c.RBar} {
+			if sb != isa.NoBar {
+				s.ScoreboardsSet++
+			}
+		}
+		for i := range 6 {
+			s.Waits += int(c.Wait >> i & 1)
+		}
+		in := t.Decode(w)
+		if in.Status != isa.StatusKnown {
+			s.Unknown++
+			continue
+		}
+		s.inst(t, in, c)
+	}
+}
+
+// inst counts a known instruction.
+func (s *Stats) inst(t *isa.Table, in isa.Inst, c isa.Control) {
+	for i := range 3 {
+		s.Reuse += int(c.Reuse >> i & 1)
+		s.Sources += int(in.Variant.Sched >> i & 1)
+	}
+	p := t.Split(in, 0)
+	s.Opcodes[p.Mnemonic]++
+	var m map[string]int
+	var by CountsBy
+	switch n := p.Mnemonic; {
+	case strings.HasPrefix(n, "LD") && n != "LDGDEPBAR" && n != "LDTM" && n != "LDGMC" || n == "ULDC":
+		m, by = s.Loads, s.LoadsBy
+	case strings.HasPrefix(n, "ST") && n != "STTM":
+		m, by = s.Stores, s.StoresBy
+	case strings.HasPrefix(n, "ATOM") || strings.HasPrefix(n, "RED") && n != "REDUX" || strings.HasPrefix(n, "SUATOM"):
+		m, by = s.Atomics, s.AtomicsBy
+	default:
+		return
+	}
+	m[strings.Join(append([]string{p.Mnemonic}, p.Mods...), ".")]++
+	v := code.NewState(&code.Kernel{}, t).ViewOf(0, in.Word)
+	for _, name := range cacheGroups {
+		if value, ok := v.Group(name); ok {
+			by.add(name, value, 1)
+		}
+	}
+	if n := in.Memory().Bytes; n > 0 {
+		by.add("width", strconv.Itoa(8*n), 1)
+	}
+}
+
+// Add adds the counts of another kernel.
+func (s *Stats) Add(o *Stats) {
+	for _, m := range [][2]map[string]int{{s.Opcodes, o.Opcodes}, {s.Loads, o.Loads}, {s.Stores, o.Stores}, {s.Atomics, o.Atomics}} {
+		for k, n := range m[1] {
+			m[0][k] += n
+		}
+	}
+	for _, c := range [][2]CountsBy{{s.LoadsBy, o.LoadsBy}, {s.StoresBy, o.StoresBy}, {s.AtomicsBy, o.AtomicsBy}} {
+		for name, values := range c[1] {
+			for value, n := range values {
+				c[0].add(name, value, n)
+			}
+		}
+	}
+	for _, p := range [][2]*int{
+		{&s.Instructions, &o.Instructions}, {&s.Unknown, &o.Unknown}, {&s.Stall, &o.Stall}, {&s.Yields, &o.Yields},
+		{&s.ScoreboardsSet, &o.ScoreboardsSet}, {&s.Waits, &o.Waits}, {&s.Reuse, &o.Reuse}, {&s.Sources, &o.Sources},
+	} {
+		*p[0] += *p[1]
+	}
+}
+
+// A NameCount is a name and how often it was counted.
+type NameCount struct {
+	Name  string
+	Count int
+}
+
+// ByCount returns counts, the largest first.
+func ByCount(m map[string]int) []NameCount {
+	out := make([]NameCount, 0, len(m))
+	for k, n := range m {
+		out = append(out, NameCount{k, n})
+	}
+	slices.SortFunc(out, func(a, b NameCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
