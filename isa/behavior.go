@@ -223,10 +223,27 @@ func endsOpcode(a Alt) bool {
 	return false
 }
 
-// opcodeBits returns the bits that may change the opcode's text, or whether there is text
-// at all.
+// OpcodeBits returns, for words with the opcode of w, the bits that decide the variant,
+// what the opcode prints, modifiers included, and whether there is any text. With the other
+// bits changed a word has the same.
+func (t *Table) OpcodeBits(w Word) Word {
+	op := w.Opcode()
+	if m := t.opcodeBits[op].Load(); m != nil {
+		return *m
+	}
+	m := opcodeMask
+	for i := t.first[op]; i < t.first[op+1]; i++ {
+		t.cands[i].complete()
+		m = m.Or(opcodeBits(t.cands[i].v))
+	}
+	t.opcodeBits[op].Store(&m)
+	return m
+}
+
+// opcodeBits returns the bits that decide whether a word is of v, and those that may change
+// the opcode's text, or whether there is text at all.
 func opcodeBits(v *Variant) Word {
-	var m Word
+	m := v.Mask
 	n := opcodePieces(v)
 	for i := range v.Template {
 		p := &v.Template[i]
@@ -341,6 +358,23 @@ func (in Inst) Mnemonic() string {
 	return ""
 }
 
+// Opcode returns the name of the instruction with its modifiers, LDG.E.64, or "" for a
+// word without text.
+func (in Inst) Opcode() string {
+	b := in.behavior()
+	if b == nil {
+		return ""
+	}
+	name := b.mnemonic
+	for i := range b.mods {
+		words, _ := b.mods[i].in(in.Word)
+		for _, w := range words {
+			name += "." + w
+		}
+	}
+	return name
+}
+
 // Flow says what the instruction does to control.
 func (in Inst) Flow() Flow {
 	b := in.behavior()
@@ -439,8 +473,3 @@ func (in Inst) Constant() (f Field, ok bool) {
 	}
 	return nil, false
 }
-
-// OpcodeBits returns the bits that decide which variant the instruction is of, what its
-// opcode prints, modifiers included, and whether it prints anything. Words of one table
-// that agree in them have the same opcode text.
-func (v *Variant) OpcodeBits() Word { return v.Mask.Or(opcodeBits(v)) }

@@ -98,7 +98,13 @@ func TestBehaviorIsText(t *testing.T) {
 			if !slices.Equal(mods, p.Mods) {
 				t.Errorf("%s: %s: modifiers %q", tab.Arch(), tab.Text(in, 0), mods)
 			}
-			noise := Word{rng.Uint64(), rng.Uint64()}.AndNot(v.OpcodeBits().Or(guardMask).Or(controlMask))
+			noise := Word{rng.Uint64(), rng.Uint64()}.AndNot(tab.OpcodeBits(in.Word).Or(guardMask).Or(controlMask))
+			if in.Opcode() != strings.Join(append([]string{p.Mnemonic}, p.Mods...), ".") {
+				t.Errorf("%s: %s: opcode %s", tab.Arch(), tab.Text(in, 0), in.Opcode())
+			}
+			if same := tab.Decode(in.Word.And(tab.OpcodeBits(in.Word))); same.Variant != v || same.Memory() != in.Memory() || same.Opcode() != in.Opcode() {
+				t.Errorf("%s: %s: the bits of OpcodeBits alone are %s", tab.Arch(), tab.Text(in, 0), tab.Text(same, 0))
+			}
 			if q := tab.Split(tab.Decode(in.Word.Xor(noise)), 0); q.Mnemonic != p.Mnemonic || !slices.Equal(q.Mods, p.Mods) {
 				t.Errorf("%s: %s: OpcodeBits is not all that decides %s", tab.Arch(), tab.Text(in, 0), tab.Text(tab.Decode(in.Word.Xor(noise)), 0))
 			}

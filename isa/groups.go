@@ -22,6 +22,19 @@ type GroupValue struct {
 	Legal bool   // false for INVALIDn and ???n and for what nvdisasm refuses
 }
 
+// Text returns the text of g's value in w, "-" where it prints nothing; ok is false for a
+// value that is not one of g's.
+func (g *Group) Text(w Word) (text string, ok bool) {
+	raw := g.Field.Get(w)
+	if raw >= uint64(len(g.Values)) {
+		return "", false
+	}
+	if text = g.Values[raw].Text; text == "" {
+		text = "-"
+	}
+	return text, true
+}
+
 // Groups returns the modifier groups of v, which must not be changed.
 func (t *Table) Groups(v *Variant) []*Group {
 	if gs, ok := t.groups.Load(v); ok {

@@ -1,6 +1,9 @@
 package isa
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // An OpcodeSet is a set of opcodes, a cheap test to make before decoding.
 type OpcodeSet struct{ bits [numOpcodes / 64]uint64 }
@@ -11,17 +14,60 @@ func (s *OpcodeSet) Has(w Word) bool {
 	return s.bits[op/64]>>(op%64)&1 != 0
 }
 
+// Add puts the opcode of w into s.
+func (s *OpcodeSet) Add(w Word) {
+	op := w.Opcode()
+	s.bits[op/64] |= 1 << (op % 64)
+}
+
 // MayMatch returns the opcodes of the variants that have a mnemonic, such as LDG, for
 // which pred is true. A word whose opcode is not in the set has no such mnemonic.
 func (t *Table) MayMatch(pred func(mnemonic string) bool) *OpcodeSet {
 	var s OpcodeSet
-	for _, v := range t.Variants() {
-		if slices.ContainsFunc(v.Mnemonics(), pred) {
-			op := v.Value.Opcode()
-			s.bits[op/64] |= 1 << (op % 64)
+	for i := range t.cands {
+		c := &t.cands[i]
+		if s.Has(c.value) || !c.mayBeNamed(pred) {
+			continue
+		}
+		c.complete()
+		if slices.ContainsFunc(c.v.Mnemonics(), pred) {
+			s.Add(c.value)
 		}
 	}
 	return &s
+}
+
+// mayBeNamed reports whether c's mnemonic may be one for which pred is true. It does not
+// read what is still to read of c's variant, but for the first word.
+func (c *candidate) mayBeNamed(pred func(string) bool) bool {
+	if c.pending == nil {
+		return true
+	}
+	text, ok := strings.CutPrefix(c.pending.text, "  text ")
+	return !ok || pred(leadingName(text))
+}
+
+// WithOpcodes returns the variants whose opcode is in s, in the order of Variants. They
+// must not be changed.
+func (t *Table) WithOpcodes(s *OpcodeSet) []*Variant {
+	var out []*Variant
+	for i, v := range t.variants {
+		if s.Has(v.Value) {
+			t.byVariant[i].complete()
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Mnemonics returns the instruction names that t knows, sorted.
+func (t *Table) Mnemonics() []string {
+	var out []string
+	for _, v := range t.Variants() {
+		out = append(out, v.Mnemonics()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Mnemonics returns the instruction names that the texts of v start with, mostly

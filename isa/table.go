@@ -12,6 +12,8 @@ import (
 type Table struct {
 	arch     Arch
 	variants []*Variant
+	// byVariant is the candidate of each of variants.
+	byVariant []*candidate
 	// cands holds the variants by opcode, and within an opcode the most specific
 	// first; those of opcode i are cands[first[i]:first[i+1]].
 	cands  []candidate
@@ -20,6 +22,8 @@ type Table struct {
 	groups sync.Map  // *Variant → []*Group
 	// operands is like groups: *Variant → []OperandInfo.
 	operands sync.Map
+	// opcodeBits has what OpcodeBits returns, by opcode.
+	opcodeBits [numOpcodes]atomic.Pointer[Word]
 
 	namesOnce sync.Once
 	names     map[string][]*candidate
@@ -44,14 +48,20 @@ func NewTable(arch Arch, vs []*Variant) *Table { return newTable(arch, vs, nil) 
 
 func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
 	t := &Table{arch: arch, variants: vs, cands: make([]candidate, len(vs))}
-	sorted := slices.Clone(vs)
-	slices.SortStableFunc(sorted, func(a, b *Variant) int {
+	order := make([]int, len(vs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := vs[i], vs[j]
 		return cmp.Or(cmp.Compare(a.Value.Opcode(), b.Value.Opcode()),
 			cmp.Compare(b.Mask.OnesCount(), a.Mask.OnesCount()))
 	})
-	for i, v := range sorted {
-		c := &t.cands[i]
+	t.byVariant = make([]*candidate, len(vs))
+	for i, n := range order {
+		v, c := vs[n], &t.cands[i]
 		c.mask, c.value, c.v, c.pending = v.Mask, v.Value, v, pend[v]
+		t.byVariant[n] = c
 	}
 	i := 0
 	for op := range numOpcodes {

@@ -97,7 +97,7 @@ func runIsaShow(e *env, args []string) error {
 	}
 	if len(ds) == 0 {
 		x := answerNo("%s has no instruction %s", t.Arch(), rest[0])
-		if near := nearest(rest[0], mnemonics(t)); near != "" {
+		if near := nearest(rest[0], t.Mnemonics()); near != "" {
 			x.hint = "did you mean " + near + "?"
 		}
 		return x
@@ -198,16 +198,6 @@ func (e *env) showGroup(g isa.GroupDescription) {
 	}
 }
 
-// mnemonics returns the instruction names of t, sorted.
-func mnemonics(t *isa.Table) []string {
-	var names []string
-	for _, v := range t.Variants() {
-		names = append(names, v.Mnemonics()...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // An isaListing is a line of isa ls.
 type isaListing struct {
 	Name     string   `json:"name"`
@@ -257,7 +247,7 @@ func listArches() ([]isaListing, error) {
 		if err != nil {
 			return nil, err
 		}
-		ls = append(ls, isaListing{Name: a.String(), Classes: len(t.Variants()), Mnemonic: len(mnemonics(t))})
+		ls = append(ls, isaListing{Name: a.String(), Classes: len(t.Variants()), Mnemonic: len(t.Mnemonics())})
 	}
 	return ls, nil
 }
@@ -284,7 +274,7 @@ func (e *env) listMnemonics(arch string) ([]isaListing, error) {
 		}
 	}
 	var ls []isaListing
-	for _, m := range mnemonics(t) {
+	for _, m := range t.Mnemonics() {
 		ls = append(ls, *byName[m])
 	}
 	return ls, nil

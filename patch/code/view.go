@@ -75,14 +75,7 @@ func (v *View) Group(name string) (string, bool) {
 	}
 	for _, g := range v.State.Table.Groups(v.Inst.Variant) {
 		if g.Name == name {
-			raw := g.Field.Get(v.Inst.Word)
-			if raw >= uint64(len(g.Values)) {
-				return "", false
-			}
-			if s := g.Values[raw].Text; s != "" {
-				return s, true
-			}
-			return "-", true
+			return g.Text(v.Inst.Word)
 		}
 	}
 	return "", false

@@ -77,22 +77,18 @@ func (c *compiled) compileItem(it item) (compiledItem, error) {
 		return ci, nil
 	}
 	ci.literal = !strings.ContainsAny(it.opcode, "*?")
-	var all []string
-	ci.set = t.MayMatch(func(m string) bool {
-		all = append(all, m)
-		return globMatch(it.opcode, m)
-	})
+	ci.set = t.MayMatch(func(m string) bool { return globMatch(it.opcode, m) })
 	if strings.Trim(it.opcode, "*") == "" {
 		ci.any = true
 	}
-	for _, v := range t.Variants() {
-		if ci.any || ci.set.Has(v.Value) {
-			ci.variants = append(ci.variants, v)
-		}
+	if ci.any {
+		ci.variants = t.Variants()
+	} else {
+		ci.variants = t.WithOpcodes(ci.set)
 	}
 	if len(ci.variants) == 0 && !ci.any {
 		e := r.errAt(&r.match, it.pos, "%s has no instruction %s", c.arch, it.opcode)
-		if near := nearest.Name(it.opcode, all); near != "" {
+		if near := nearest.Name(it.opcode, t.Mnemonics()); near != "" {
 			e.Help = "did you mean " + near + "?"
 		}
 		e.unknownOpcode = true

@@ -61,7 +61,7 @@ const windowBudget = 20_000_000
 // rule applies one rule from the first candidate to the last.
 func (ps *pass) rule(n int, c *compiled, cands []int32, caches []*itemCache) error {
 	ctx := &evalCtx{code: ps.code, rule: c, allow: ps.planner.opts.Allow, steps: windowBudget + 64*ps.code.N,
-		caches: caches, deciders: &ps.planner.deciders}
+		caches: caches, planner: ps.planner}
 	ctx.win.start, ctx.win.size = make([]int, len(c.items)), make([]int, len(c.items))
 	var taken []int
 	at := func(i int) error {

@@ -87,7 +87,8 @@ type Planner struct {
 	opts     Options
 	rules    []*compiled
 	opcodes  [1 << 13 / 64]uint64 // that some rule may start with
-	deciders [1 << 13]isa.Word    // by opcode, the bits that decide which rules may start
+	deciders [1 << 13]isa.Word    // by opcode that a rule may start with, the bits that decide which do
+	guards   isa.Word             // the guard, where a pattern asks for it
 	scratch  sync.Pool
 	missing  []*Error
 }

@@ -65,7 +65,7 @@ func (ctx *evalCtx) matches(k, i int) bool {
 		c = new(itemCache)
 		ctx.caches[k] = c
 	}
-	key := w.And(ctx.deciders[w.Opcode()])
+	key := w.And(ctx.planner.deciding(w))
 	e := &c[slot(key, 8)]
 	if !e.valid || e.key != key {
 		e.key, e.valid, e.fits = key, true, it.matches(ctx.code, i)
@@ -75,10 +75,11 @@ func (ctx *evalCtx) matches(k, i int) bool {
 
 // filter fills in which opcodes some rule may start with, and which bits decide.
 func (p *Planner) filter() {
-	guards := false
 	for _, c := range p.rules {
 		for _, it := range c.items {
-			guards = guards || it.guard != nil
+			if it.guard != nil {
+				p.guards = code.GuardMask
+			}
 		}
 	}
 	for op := range 1 << 13 {
@@ -86,25 +87,16 @@ func (p *Planner) filter() {
 		for _, c := range p.rules {
 			if first := &c.items[0]; first.any || first.min == 0 || first.set.Has(w) {
 				p.opcodes[op/64] |= 1 << (op % 64)
+				p.deciders[op] = p.deciding(w)
+				break
 			}
 		}
 	}
-	for _, v := range p.table.Variants() {
-		m := v.OpcodeBits()
-		if guards {
-			m = m.Or(code.GuardMask)
-		}
-		op := v.Value.Opcode()
-		p.deciders[op] = p.deciders[op].Or(m)
-	}
-	for op := range p.deciders {
-		m := isa.Word{Lo: 0xfff, Hi: 1 << 27}
-		if guards {
-			m = m.Or(code.GuardMask)
-		}
-		p.deciders[op] = p.deciders[op].Or(m)
-	}
 }
+
+// deciding returns the bits that decide, for words with the opcode of w, which patterns
+// fit.
+func (p *Planner) deciding(w isa.Word) isa.Word { return p.table.OpcodeBits(w).Or(p.guards) }
 
 // scan sorts the instructions of a kernel by the rules that may start at them.
 func (sc *scratch) scan(p *Planner, b []byte) {

@@ -57,7 +57,7 @@ func TestPrefilter(t *testing.T) {
 		if !slices.Equal(want, sc.lists[k]) {
 			t.Errorf("seed %d: %s: the scan finds %d instructions, the text %d", seed, rule.rule.Source(), len(sc.lists[k]), len(want))
 		}
-		ctx := &evalCtx{code: c, rule: rule, caches: sc.items[k], deciders: &p.deciders}
+		ctx := &evalCtx{code: c, rule: rule, caches: sc.items[k], planner: p}
 		for i := range c.N {
 			if _, found := slices.BinarySearch(want, int32(i)); ctx.matches(0, i) != found {
 				t.Fatalf("seed %d: %s: instruction %d", seed, rule.rule.Source(), i)

@@ -3,7 +3,6 @@ package rule
 import (
 	"fmt"
 
-	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/check"
 	"github.com/expr-lang/expr/ast"
 )
@@ -32,8 +31,8 @@ type evalCtx struct {
 	// divided is set where an expression has no value because it divides by 0.
 	divided bool
 
-	caches   []*itemCache // by item; nil: nothing is remembered
-	deciders *[1 << 13]isa.Word
+	caches  []*itemCache // by item; nil: nothing is remembered
+	planner *Planner
 }
 
 // index returns the instruction that stands for an item.

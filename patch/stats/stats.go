@@ -2,12 +2,11 @@ package stats
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/patch/code"
 )
 
 // Stats counts what a kernel is made of.
@@ -52,60 +51,84 @@ func New() *Stats {
 
 // Count adds the instructions of a kernel.
 func (s *Stats) Count(t *isa.Table, data []byte) {
+	variants := map[*isa.Variant]int{}
+	accesses := map[isa.Word]int{} // by the bits that decide the opcode's text
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
 		w := isa.LoadWord(data[off:])
 		s.Instructions++
 		c := isa.ControlOf(w)
-		s.Stall += int(c.Stall)
-		if c.Yield {
-			s.Yields++
-		}
-		for _, sb := range []uint8{c.WBar, c.RBar} {
-			if sb != isa.NoBar {
-				s.ScoreboardsSet++
-			}
-		}
-		for i := range 6 {
-			s.Waits += int(c.Wait >> i & 1)
-		}
+		s.control(c)
 		in := t.Decode(w)
 		if in.Status != isa.StatusKnown {
 			s.Unknown++
 			continue
 		}
-		s.inst(t, in, c)
+		s.Reuse += bits.OnesCount8(c.Reuse)
+		variants[in.Variant]++
+		if in.Memory().Op != isa.MemoryNone {
+			accesses[w.And(t.OpcodeBits(w))]++
+		}
+	}
+	for v, n := range variants {
+		s.Opcodes[v.Mnemonic()] += n
+		s.Sources += n * bits.OnesCount8(uint8(v.Sched&^isa.SchedUniform))
+	}
+	for w, n := range accesses {
+		s.access(t, t.Decode(w), n)
 	}
 }
 
-// inst counts a known instruction.
-func (s *Stats) inst(t *isa.Table, in isa.Inst, c isa.Control) {
-	for i := range 3 {
-		s.Reuse += int(c.Reuse >> i & 1)
-		s.Sources += int(in.Variant.Sched >> i & 1)
+// control counts what a control code says.
+func (s *Stats) control(c isa.Control) {
+	s.Stall += int(c.Stall)
+	if c.Yield {
+		s.Yields++
 	}
-	p := t.Split(in, 0)
-	s.Opcodes[p.Mnemonic]++
-	var m map[string]int
-	var by CountsBy
-	switch n := p.Mnemonic; {
-	case strings.HasPrefix(n, "LD") && n != "LDGDEPBAR" && n != "LDTM" && n != "LDGMC" || n == "ULDC":
-		m, by = s.Loads, s.LoadsBy
-	case strings.HasPrefix(n, "ST") && n != "STTM":
-		m, by = s.Stores, s.StoresBy
-	case strings.HasPrefix(n, "ATOM") || strings.HasPrefix(n, "RED") && n != "REDUX" || strings.HasPrefix(n, "SUATOM"):
-		m, by = s.Atomics, s.AtomicsBy
-	default:
-		return
-	}
-	m[strings.Join(append([]string{p.Mnemonic}, p.Mods...), ".")]++
-	v := code.NewState(&code.Kernel{}, t).ViewOf(0, in.Word)
-	for _, name := range cacheGroups {
-		if value, ok := v.Group(name); ok {
-			by.add(name, value, 1)
+	for _, sb := range [...]uint8{c.WBar, c.RBar} {
+		if sb != isa.NoBar {
+			s.ScoreboardsSet++
 		}
 	}
-	if n := in.Memory().Bytes; n > 0 {
-		by.add("width", strconv.Itoa(8*n), 1)
+	s.Waits += bits.OnesCount8(c.Wait)
+}
+
+// access counts n instructions with the opcode of in that load, store or do atomic
+// operations for each thread.
+func (s *Stats) access(t *isa.Table, in isa.Inst, n int) {
+	var m map[string]int
+	var by CountsBy
+	memory := in.Memory()
+	switch memory.Space {
+	case isa.SpaceTexture, isa.SpaceTensor, isa.SpaceAttribute, isa.SpaceMulticast:
+		return
+	}
+	surface := memory.Space == isa.SpaceSurface
+	switch memory.Op {
+	case isa.MemoryLoad:
+		m, by = s.Loads, s.LoadsBy
+	case isa.MemoryCopy:
+		if memory.Bytes == 0 {
+			return // of a block, not of each thread
+		}
+		m, by = s.Loads, s.LoadsBy
+	case isa.MemoryStore:
+		m, by = s.Stores, s.StoresBy
+	case isa.MemoryAtomic, isa.MemoryReduce:
+		m, by, surface = s.Atomics, s.AtomicsBy, false
+	}
+	if m == nil || surface {
+		return
+	}
+	m[in.Opcode()] += n
+	for _, g := range t.Groups(in.Variant) {
+		if slices.Contains(cacheGroups, g.Name) {
+			if value, ok := g.Text(in.Word); ok {
+				by.add(g.Name, value, n)
+			}
+		}
+	}
+	if memory.Bytes > 0 {
+		by.add("width", strconv.Itoa(8*memory.Bytes), n)
 	}
 }
 
