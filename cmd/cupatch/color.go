@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"os"
 
@@ -40,3 +41,51 @@ const (
 	ansiGreen = "\x1b[32m"
 	ansiCyan  = "\x1b[36m"
 )
+
+// paint wraps s in a color when there is color.
+func (e *env) paint(code, s string) string {
+	if !e.color() || s == "" {
+		return s
+	}
+	return code + s + ansiReset
+}
+
+// paintListing appends the lines of a listing with headers and labels, addresses, control
+// codes, comments and words without text in colors.
+func paintListing(dst, listing []byte) []byte {
+	put := func(code string, s []byte) {
+		if len(s) > 0 {
+			dst = append(append(append(dst, code...), s...), ansiReset...)
+		}
+	}
+	for line := range bytes.Lines(listing) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if !bytes.HasPrefix(line, []byte("/*")) && !bytes.HasPrefix(line, []byte("[")) {
+			put(ansiBold, line)
+			dst = append(dst, '\n')
+			continue
+		}
+		if _, rest, ok := bytes.Cut(line, []byte("*/")); ok && line[0] == '/' {
+			put(ansiDim, line[:len(line)-len(rest)])
+			line = rest
+		}
+		if i := bytes.IndexByte(line, '['); i >= 0 && i <= 1 {
+			n := i + bytes.IndexByte(line[i:], ']') + 1
+			dst = append(dst, line[:i]...)
+			put(ansiCyan, line[i:n])
+			line = line[n:]
+		}
+		text := line
+		if i := bytes.LastIndex(line, []byte(" ;")); i >= 0 {
+			text = line[:i+len(" ;")]
+		}
+		if t := bytes.TrimLeft(text, " "); len(t) > 0 && t[0] == '.' {
+			put(ansiRed, text)
+		} else {
+			dst = append(dst, text...)
+		}
+		put(ansiDim, line[len(text):])
+		dst = append(dst, '\n')
+	}
+	return dst
+}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -60,7 +63,6 @@ type disRun struct {
 	rule    *rule.Rule // of -m, or nil
 	only    string     // the one file that was named, "" for several
 	title   string     // line to print before the next kernel
-	buf     []byte
 	words   int
 	unknown int
 	matched int
@@ -163,14 +165,14 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	cubins := r.cubins(f, selected)
 	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
-	for _, e := range cubins {
-		if err := r.entry(f, e, bare); err != nil {
-			if _, ok := err.(*rule.Error); ok {
-				return &exitError{code: 2, err: err}
-			}
-			r.report(err)
-			r.status = worse(r.status, 2)
-		}
+	d := &disFile{disRun: r, name: f.Name, bare: bare, planners: map[string]*disPlanner{}, skipped: &skipping{}}
+	walk := cubinWalk[*disCubin, *disText]{begin: d.begin, work: d.work, use: d.use}
+	if err := walk.run(r.jobs, cubins); err != nil {
+		return err
+	}
+	if err := d.skipped.end(r.env, f.Name, "listed"); err != nil {
+		r.report(err)
+		r.status = worse(r.status, 2)
 	}
 	if !r.found {
 		r.missed(f, selected)
@@ -178,112 +180,190 @@ func (r *disRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	return nil
 }
 
-// entry lists one cubin.
-func (r *disRun) entry(f *elfx.File, e *elfx.Entry, bare bool) error {
-	t, err := code.Open(e)
-	if err != nil {
-		return err
+// A disFile is the listing of one file.
+type disFile struct {
+	*disRun
+	name     string
+	bare     bool
+	planners map[string]*disPlanner // of -m, by architecture
+	skipped  *skipping
+	headed   *disCubin // whose header is written
+	bufs     sync.Pool // of *disText
+}
+
+// A disPlanner finds what -m means on an architecture.
+type disPlanner struct {
+	planner *rule.Planner
+	err     error
+}
+
+// A disCubin is a cubin to list.
+type disCubin struct {
+	entry   *elfx.Entry
+	target  *code.Target
+	planner *rule.Planner // of -m, or nil
+	err     error
+}
+
+// A disText is the listing of some kernels of a cubin.
+type disText struct {
+	buf, painted            []byte
+	words, unknown, matched int
+	kernels                 int // with or without matches
+	err                     error
+}
+
+// begin looks at a cubin before its kernels are listed.
+func (d *disFile) begin(e *elfx.Entry, t *code.Target, err error) (*disCubin, []*elfx.Kernel) {
+	out := &disCubin{entry: e, target: t, err: err}
+	if err == nil {
+		out.err = tableError(e, t)
 	}
-	if t.NoTable != nil {
-		return fmt.Errorf("%s: %w", e.ID(), t.NoTable)
+	if out.err != nil {
+		return out, nil
 	}
-	c, table := t.Cubin, t.Table
-	var planner *rule.Planner
-	if r.rule != nil {
-		if planner, err = rule.NewPlanner([]*rule.Rule{r.rule}, table, rule.Options{Arch: c.Arch, LaxOpcodes: true}); err != nil {
-			return err
+	if d.rule != nil {
+		arch := t.Cubin.Arch
+		p := d.planners[arch]
+		if p == nil {
+			p = &disPlanner{}
+			p.planner, p.err = rule.NewPlanner([]*rule.Rule{d.rule}, t.Table, rule.Options{Arch: arch, LaxOpcodes: true, SkipRefused: true})
+			d.planners[arch] = p
 		}
-		if m := planner.Missing(); len(m) > 0 {
-			r.missing, r.found = m[0], true
-			return nil
+		if out.planner, out.err = p.planner, p.err; out.err != nil || len(p.planner.Missing()) > 0 {
+			return out, nil
 		}
-		r.known = true
 	}
-	header := !bare && !r.json
-	for _, k := range kernelOrder(c, r.style.Stable) {
-		if !r.kernelWanted(k) {
-			continue
-		}
-		r.found = true
-		words := t.Kernel(k)
+	return out, d.kernelsOf(t.Cubin, d.style.Stable)
+}
+
+// work lists some kernels.
+func (d *disFile) work(s *disCubin, kernels []*elfx.Kernel) *disText {
+	out, _ := d.bufs.Get().(*disText)
+	if out == nil {
+		out = &disText{}
+	}
+	*out = disText{buf: out.buf[:0], painted: out.painted[:0], kernels: len(kernels)}
+	for _, k := range kernels {
+		c := s.target.Kernel(k)
 		var matches []int
-		if planner != nil {
-			plan, err := planner.Kernel(words)
+		if s.planner != nil {
+			plan, err := s.planner.Kernel(c)
 			if err != nil {
-				return err
+				out.err = err
+				return out
 			}
 			if matches = plan.Matches; len(matches) == 0 {
 				continue
 			}
-			r.matched += len(matches)
+			out.matched += len(matches)
 		}
-		r.stdout.WriteString(r.title)
-		r.title = ""
-		if header {
-			name := "entry " + e.ID()
-			if r.style.Stable { // without the file and the number in it
-				name = "cubin"
-			}
-			fmt.Fprintf(r.stdout, "// %s (%s)\n", name, c.Arch)
-			header = false
+		d.kernel(out, s, k, c, matches)
+	}
+	if d.color() && !d.json {
+		out.painted = paintListing(out.painted, out.buf)
+	}
+	return out
+}
+
+// use writes the listing of some kernels, after the lines that come before them.
+func (d *disFile) use(s *disCubin, t *disText) error {
+	defer d.bufs.Put(t)
+	err := cmp.Or(s.err, t.err)
+	var re *rule.Error
+	switch {
+	case errors.As(err, &re):
+		return &exitError{code: 2, err: err}
+	case err != nil && !d.skipped.add(err):
+		d.report(err)
+		d.status = worse(d.status, 2)
+	}
+	if err != nil {
+		return nil
+	}
+	d.skipped.done = true
+	if s.planner != nil {
+		if m := s.planner.Missing(); len(m) > 0 {
+			d.missing, d.found = m[0], true
+			return nil
 		}
-		r.kernel(k, words, t, e, matches)
-		if _, err := r.stdout.Write(r.buf); err != nil {
-			return &exitError{code: 2, err: fmt.Errorf("standard output: %w", err)}
+		d.known = true
+	}
+	d.found = d.found || t.kernels > 0
+	d.words += t.words
+	d.unknown += t.unknown
+	d.matched += t.matched
+	if len(t.buf) == 0 {
+		return nil
+	}
+	d.stdout.WriteString(d.title)
+	d.title = ""
+	if d.headed != s && !d.bare && !d.json {
+		name := "entry " + s.entry.ID()
+		if d.style.Stable { // without the file and the number in it
+			name = "cubin"
 		}
+		d.stdout.WriteString(d.paint(ansiBold, fmt.Sprintf("// %s (%s)", name, s.target.Cubin.Arch)) + "\n")
+		d.headed = s
+	}
+	text := t.buf
+	if len(t.painted) > 0 {
+		text = t.painted
+	}
+	if _, err := d.stdout.Write(text); err != nil {
+		return &exitError{code: 2, err: fmt.Errorf("standard output: %w", err)}
 	}
 	return nil
 }
 
-// kernel puts the listing of one kernel into r.buf.
-func (r *disRun) kernel(k *elfx.Kernel, c *code.Kernel, t *code.Target, e *elfx.Entry, matches []int) {
-	r.buf = r.buf[:0]
-	r.words += len(c.Data) / isa.WordSize
-	plain := !r.json && !r.style.Stable && !r.style.Labels && matches == nil
+// kernel appends the listing of one kernel.
+func (d *disFile) kernel(out *disText, s *disCubin, k *elfx.Kernel, c *code.Kernel, matches []int) {
+	out.words += len(c.Data) / isa.WordSize
+	plain := !d.json && !d.style.Stable && !d.style.Labels && matches == nil
 	if !plain {
-		r.countUnknown(t.Table, c.Data)
+		out.countUnknown(s.target.Table, c.Data)
 	}
-	if r.json {
-		r.buf = appendKernelJSON(r.buf, k, c, t, e, matches)
+	if d.json {
+		out.buf = appendKernelJSON(out.buf, k, c, s.target, s.entry, matches)
 		return
 	}
-	if r.style.Stable {
-		r.buf = append(r.buf, "// kernel "+diff.StableName(k.Name)+"\n"...)
+	if d.style.Stable {
+		out.buf = append(out.buf, "// kernel "+diff.StableName(k.Name)+"\n"...)
 	} else {
-		r.buf = append(r.buf, listing.Header(c, t.Cubin.Arch)+"\n"...)
-		if d := k.Demangled(); d != k.Name {
-			r.buf = append(r.buf, "//   "+d+"\n"...)
+		out.buf = append(out.buf, listing.Header(c, s.target.Cubin.Arch)+"\n"...)
+		if full := k.Demangled(); full != k.Name {
+			out.buf = append(out.buf, "//   "+full+"\n"...)
 		}
 	}
 	switch {
 	case plain:
-		r.list(t.Table, c.Data)
+		out.list(d.style, s.target.Table, c.Data)
 		return
 	case matches == nil:
-		r.buf = r.style.AppendKernel(r.buf, t.Table, c)
+		out.buf = d.style.AppendKernel(out.buf, s.target.Table, c)
 		return
 	}
 	for _, pc := range matches {
-		r.buf = r.style.AppendLine(r.buf, t.Table, isa.LoadWord(c.Data[pc:]), uint64(pc))
+		out.buf = d.style.AppendLine(out.buf, s.target.Table, isa.LoadWord(c.Data[pc:]), uint64(pc))
 	}
 }
 
-// list puts the lines of data into r.buf and counts the words that are not known.
-func (r *disRun) list(t *isa.Table, data []byte) {
+// list appends the lines of data and counts the words that are not known.
+func (t *disText) list(style listing.Style, table *isa.Table, data []byte) {
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
-		in := t.Decode(isa.LoadWord(data[off:]))
+		in := table.Decode(isa.LoadWord(data[off:]))
 		if in.Status == isa.StatusUnknown {
-			r.unknown++
+			t.unknown++
 		}
-		r.buf = r.style.AppendInst(r.buf, t, in, uint64(off))
+		t.buf = style.AppendInst(t.buf, table, in, uint64(off))
 	}
 }
 
 // countUnknown counts the words of data that are not known.
-func (r *disRun) countUnknown(t *isa.Table, data []byte) {
+func (t *disText) countUnknown(table *isa.Table, data []byte) {
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
-		if t.Decode(isa.LoadWord(data[off:])).Status == isa.StatusUnknown {
-			r.unknown++
+		if table.Decode(isa.LoadWord(data[off:])).Status == isa.StatusUnknown {
+			t.unknown++
 		}
 	}
 }

@@ -76,12 +76,14 @@ func newJSONInst(t *isa.Table, w isa.Word, pc uint64) jsonInst {
 	}
 }
 
-// kernelOrder returns the kernels of a cubin, sorted by name if asked.
-func kernelOrder(c *elfx.Cubin, sorted bool) []*elfx.Kernel {
+// kernelsOf returns the kernels of a cubin that -k lets through, sorted by name if asked.
+func (n *narrowing) kernelsOf(c *elfx.Cubin, sorted bool) []*elfx.Kernel {
+	var out []*elfx.Kernel
 	ks := c.Kernels()
-	out := make([]*elfx.Kernel, len(ks))
 	for i := range ks {
-		out[i] = &ks[i]
+		if n.kernelWanted(&ks[i]) {
+			out = append(out, &ks[i])
+		}
 	}
 	if sorted {
 		slices.SortStableFunc(out, func(a, b *elfx.Kernel) int {

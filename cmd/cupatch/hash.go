@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
 )
 
@@ -135,17 +136,29 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	lines := make([][]string, len(r.levels))
 	n := 0
-	for _, e := range f.Entries() {
-		if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind != elfx.KindELF {
-			continue
-		}
-		found, err := r.entry(f, e, lines)
-		if err != nil {
-			r.report(err)
+	walk := cubinWalk[*hashCubin, []hashedKernel]{begin: r.begin, work: func(s *hashCubin, kernels []*elfx.Kernel) []hashedKernel {
+		return r.hash(f, s, kernels)
+	}}
+	walk.use = func(s *hashCubin, list []hashedKernel) error {
+		if s.err != nil {
+			r.report(s.err)
 			r.status = worse(r.status, 2)
 		}
-		n += found
-		e.Done()
+		n += len(list) / len(r.levels)
+		for i, h := range list {
+			li := i % len(r.levels)
+			lines[li] = append(lines[li], diff.HashLine(h.arch, h.name, h.hash))
+			switch {
+			case r.duplicates || r.conflicts:
+				r.list = append(r.list, h)
+			case !r.filesOnly:
+				r.printKernel(h)
+			}
+		}
+		return nil
+	}
+	if err := walk.run(r.jobs, r.cubins(f, selected)); err != nil {
+		return err
 	}
 	if r.found += n; r.found == 0 {
 		r.missed(f, selected)
@@ -158,43 +171,34 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	return nil
 }
 
-// entry hashes the kernels of one cubin, adds their lines to those of the file, by level,
-// and returns how many they are.
-func (r *hashRun) entry(f *elfx.File, e *elfx.Entry, lines [][]string) (n int, err error) {
-	c, err := e.Cubin()
-	if err != nil {
-		return 0, err
-	}
-	table := diff.TableFor(c)
-	for i := range c.Kernels() {
-		k := &c.Kernels()[i]
-		if !r.kernelWanted(k) {
-			continue
-		}
-		n++
-		for li, h := range r.kernel(f, e, diff.NewCode(c, k, table)) {
-			lines[li] = append(lines[li], diff.HashLine(h.arch, h.name, h.hash))
-		}
-	}
-	return n, nil
+// A hashCubin is a cubin whose kernels are hashed.
+type hashCubin struct {
+	entry  *elfx.Entry
+	target *code.Target
+	err    error
 }
 
-// kernel hashes one kernel at every level, and prints or keeps the result.
-func (r *hashRun) kernel(f *elfx.File, e *elfx.Entry, code *diff.Code) []hashedKernel {
+// begin looks at a cubin before its kernels are hashed.
+func (r *hashRun) begin(e *elfx.Entry, t *code.Target, err error) (*hashCubin, []*elfx.Kernel) {
+	if err != nil {
+		return &hashCubin{err: err}, nil
+	}
+	return &hashCubin{entry: e, target: t}, r.kernelsOf(t.Cubin, false)
+}
+
+// hash hashes some kernels at every level, one kernel after another.
+func (r *hashRun) hash(f *elfx.File, s *hashCubin, kernels []*elfx.Kernel) []hashedKernel {
 	var out []hashedKernel
-	for _, level := range r.levels {
-		h := hashedKernel{
-			level: level, hash: code.Hash(level), arch: code.Arch, file: f.Name, name: code.Kernel.Name, n: code.Len(), unknown: code.Unknown,
-		}
-		if f.Kind != elfx.FileCubin {
-			h.entry = e.Number
-		}
-		out = append(out, h)
-		switch {
-		case r.duplicates || r.conflicts:
-			r.list = append(r.list, h)
-		case !r.filesOnly:
-			r.printKernel(h)
+	for _, k := range kernels {
+		c := diff.NewCode(s.target.Cubin, k, s.target.Table)
+		for _, level := range r.levels {
+			h := hashedKernel{
+				level: level, hash: c.Hash(level), arch: c.Arch, file: f.Name, name: k.Name, n: c.Len(), unknown: c.Unknown,
+			}
+			if f.Kind != elfx.FileCubin {
+				h.entry = s.entry.Number
+			}
+			out = append(out, h)
 		}
 	}
 	return out

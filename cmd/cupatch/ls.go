@@ -52,6 +52,7 @@ type lsRun struct {
 	device               int // for --for; 0 without
 	totals               lsTotals
 	seen                 map[[sha256.Size]byte]string // content → the first entry that has it
+	read                 map[*elfx.Entry]*lsCubin     // of the file at hand
 	current              string                       // name of the file at hand
 	first                error                        // the first of totals.Errors
 	status               int
@@ -116,6 +117,7 @@ func runLs(e *env, args []string) error {
 // file lists one file.
 func (r *lsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	r.current = f.Name
+	r.read = r.readCubins(f, selected)
 	file := r.describeFile(f, selected)
 	if r.filtered(selected) && len(file.Members) == 0 && len(file.Sections) == 0 {
 		r.missed(f, selected)

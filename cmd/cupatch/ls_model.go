@@ -205,45 +205,80 @@ func (r *lsRun) describeEntry(e *elfx.Entry, loaded bool) *lsEntry {
 	return out
 }
 
-// describeCubin adds what the cubin itself says.
-func (r *lsRun) describeCubin(e *elfx.Entry, out *lsEntry) {
+// An lsCubin is what a cubin itself says.
+type lsCubin struct {
+	arch, toolkit        string
+	abi                  int
+	relocatable, mercury bool
+	disagrees            bool
+	kernels              []*lsKernel
+	sum                  [sha256.Size]byte
+	err                  error
+}
+
+// readCubins reads the cubins of a file that are asked for, several at once.
+func (r *lsRun) readCubins(f *elfx.File, selected map[*elfx.Entry]bool) map[*elfx.Entry]*lsCubin {
+	entries := r.cubins(f, selected)
+	list := make([]*lsCubin, len(entries))
+	inParallel(len(entries), r.jobs, func(i int) {
+		list[i] = r.readCubin(entries[i])
+		entries[i].Done()
+	})
+	out := make(map[*elfx.Entry]*lsCubin, len(entries))
+	for i, e := range entries {
+		out[e] = list[i]
+	}
+	return out
+}
+
+// readCubin reads a cubin.
+func (r *lsRun) readCubin(e *elfx.Entry) *lsCubin {
 	c, err := e.Cubin()
 	if err != nil {
-		out.Error = r.problem(err)
+		return &lsCubin{err: err}
+	}
+	out := &lsCubin{
+		arch: c.Arch, toolkit: c.Toolkit, abi: int(c.ABI), relocatable: c.Type == 1, mercury: c.HasMercury(),
+		// A cubin does not record the suffix f.
+		disagrees: c.SM != e.SM || c.Suffix != e.Suffix && e.Suffix != "f",
+		sum:       sha256.Sum256(c.Data()),
+	}
+	for _, k := range r.kernelsOf(c, false) {
+		lk := &lsKernel{
+			Name: k.Name, Entry: k.Entry, Offset: k.Offset, Size: k.Size, Instructions: k.Instructions(),
+			Registers: k.Regs, Shared: k.Shared, Local: k.Local, Stack: k.Stack, Params: k.Params, Barriers: k.Barriers,
+		}
+		if !r.short && (r.json || !r.mangled) {
+			if d := k.Demangled(); d != k.Name {
+				lk.Demangled = d
+			}
+		}
+		out.kernels = append(out.kernels, lk)
+	}
+	return out
+}
+
+// describeCubin adds what the cubin itself says.
+func (r *lsRun) describeCubin(e *elfx.Entry, out *lsEntry) {
+	c := r.read[e]
+	if c.err != nil {
+		out.Error = r.problem(c.err)
 		return
 	}
-	out.CubinArch, out.Toolkit, out.ABI = c.Arch, c.Toolkit, int(c.ABI)
-	out.Relocatable, out.Mercury = c.Type == 1, c.HasMercury()
-	// A cubin does not record the suffix f.
-	out.Disagree = c.SM != e.SM || c.Suffix != e.Suffix && e.Suffix != "f"
-	kernels := c.Kernels()
-	for i := range kernels {
-		k := &kernels[i]
-		if !r.kernelWanted(k) {
-			continue
-		}
+	out.CubinArch, out.Toolkit, out.ABI = c.arch, c.toolkit, c.abi
+	out.Relocatable, out.Mercury, out.Disagree, out.Kernels = c.relocatable, c.mercury, c.disagrees, c.kernels
+	for _, k := range c.kernels {
 		if k.Entry {
 			r.totals.Kernels++
 		} else {
 			r.totals.Functions++
 		}
-		lk := &lsKernel{
-			Name: k.Name, Entry: k.Entry, Offset: k.Offset, Size: k.Size, Instructions: k.Instructions(),
-			Registers: k.Regs, Shared: k.Shared, Local: k.Local, Stack: k.Stack, Params: k.Params, Barriers: k.Barriers,
-		}
-		if !r.short {
-			if d := k.Demangled(); d != k.Name {
-				lk.Demangled = d
-			}
-		}
-		out.Kernels = append(out.Kernels, lk)
 	}
-	r.markDuplicate(e, c.Data(), out)
+	r.markDuplicate(e, c.sum, out)
 }
 
 // markDuplicate finds out whether an earlier cubin has the same content.
-func (r *lsRun) markDuplicate(e *elfx.Entry, data []byte, out *lsEntry) {
-	sum := sha256.Sum256(data)
+func (r *lsRun) markDuplicate(e *elfx.Entry, sum [sha256.Size]byte, out *lsEntry) {
 	if id, ok := r.seen[sum]; ok {
 		out.DuplicateOf = id
 		r.totals.Duplicates++

@@ -9,14 +9,6 @@ import (
 	"github.com/cupatch/cupatch/elfx"
 )
 
-// paint wraps s in a colour when there is colour.
-func (e *env) paint(code, s string) string {
-	if !e.color() || s == "" {
-		return s
-	}
-	return code + s + ansiReset
-}
-
 // writeFile prints the tree of a file.
 func (r *lsRun) writeFile(f *lsFile, depth int) {
 	pad := strings.Repeat("  ", depth)

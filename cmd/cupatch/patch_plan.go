@@ -3,14 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/check"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
@@ -45,8 +43,8 @@ type entryPlan struct {
 	kernels  []report.Kernel
 	diff     []byte
 	sum      rule.Summary
-	wanted   bool   // by the recipe's arch
-	skipped  string // why the cubin is left alone, "" for one that is planned
+	wanted   bool  // by the recipe's arch
+	skipped  error // why the cubin is left alone, nil for one that is planned
 	err      error
 }
 
@@ -88,23 +86,17 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	fp.entries = make([]*entryPlan, len(todo))
 	inParallel(len(todo), r.jobs, func(i int) { fp.entries[i] = r.planEntry(f, fp, todo[i]) })
-	planned, skipped := false, map[string]int{}
+	skipped := &skipping{}
 	for _, ep := range fp.entries {
 		if ep.err != nil {
 			return r.entryError(f, ep)
 		}
-		if ep.skipped != "" {
-			skipped[ep.skipped]++
-		}
-		planned = planned || ep.skipped == ""
+		skipped.done = !skipped.add(ep.skipped) || skipped.done
 		fp.sum.Add(&ep.sum)
 	}
 	r.warnMissing(fp)
-	for _, why := range slices.Sorted(maps.Keys(skipped)) {
-		r.warnf("%s: %s left alone: %s", f.Name, plural(skipped[why], "cubin", "cubins"), why)
-	}
-	if !planned {
-		return fmt.Errorf("%s: no cubin that can be patched", f.Name)
+	if err := skipped.end(r.env, f.Name, "patched"); err != nil {
+		return err
 	}
 	if fp.sum.Seen == 0 {
 		n := r.narrowing
@@ -190,26 +182,6 @@ func (r *patchRun) entryError(f *elfx.File, ep *entryPlan) error {
 	return err
 }
 
-// inParallel calls fn with 0 to n-1, several at once.
-func inParallel(n, jobs int, fn func(i int)) {
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(n, jobs) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				fn(i)
-			}
-		}()
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-}
-
 var plannerMu sync.Mutex
 
 // planner returns the rules made ready for a cubin's architecture.
@@ -256,9 +228,8 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 	}
 	ep.wanted = true
 	planner, err := r.planner(t)
-	var noTable *isa.UnknownArchError
-	if errors.As(err, &noTable) || errors.Is(err, code.ErrOldArch) {
-		ep.skipped = err.Error()
+	if noTable(err) {
+		ep.skipped = err
 		return ep
 	}
 	if err != nil {

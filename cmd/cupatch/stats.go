@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -88,7 +90,7 @@ func runStats(e *env, args []string) error {
 		return r.nothing("cubin")
 	}
 	if r.total != nil {
-		r.print(jsonStats{Stats: r.total}, "all kernels")
+		r.print(r.stdout, jsonStats{Stats: r.total}, "all kernels")
 	}
 	return silent(status)
 }
@@ -96,11 +98,31 @@ func runStats(e *env, args []string) error {
 func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	cubins := r.cubins(f, selected)
 	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
-	for _, e := range cubins {
-		if err := r.entry(f, e); err != nil {
-			r.report(err)
+	skipped := &skipping{}
+	walk := cubinWalk[*statsCubin, *statsText]{begin: r.begin, work: func(s *statsCubin, kernels []*elfx.Kernel) *statsText {
+		return r.count(f, s, kernels)
+	}}
+	walk.use = func(s *statsCubin, t *statsText) error {
+		switch {
+		case s.err == nil:
+			skipped.done = true
+		case !skipped.add(s.err):
+			r.report(s.err)
 			r.status = worse(r.status, 2)
 		}
+		r.found = r.found || t.kernels > 0
+		if r.total != nil {
+			r.total.Add(t.total)
+		}
+		_, err := r.stdout.Write(t.buf.Bytes())
+		return err
+	}
+	if err := walk.run(r.jobs, cubins); err != nil {
+		return err
+	}
+	if err := skipped.end(r.env, f.Name, "counted"); err != nil {
+		r.report(err)
+		r.status = worse(r.status, 2)
 	}
 	if !r.found {
 		r.missed(f, selected)
@@ -108,61 +130,77 @@ func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	return nil
 }
 
-func (r *statsRun) entry(f *elfx.File, e *elfx.Entry) error {
-	t, err := code.Open(e)
-	if err != nil {
-		return err
+// A statsCubin is a cubin whose kernels are counted.
+type statsCubin struct {
+	entry  *elfx.Entry
+	target *code.Target
+	err    error
+}
+
+// A statsText is what is said of some kernels of a cubin.
+type statsText struct {
+	kernels int
+	buf     bytes.Buffer
+	total   *stats.Stats
+}
+
+// begin looks at a cubin before its kernels are counted.
+func (r *statsRun) begin(e *elfx.Entry, t *code.Target, err error) (*statsCubin, []*elfx.Kernel) {
+	s := &statsCubin{entry: e, target: t, err: err}
+	if err == nil {
+		s.err = tableError(e, t)
 	}
-	if t.NoTable != nil {
-		return fmt.Errorf("%s: %w", e.ID(), t.NoTable)
+	if s.err != nil {
+		return s, nil
 	}
-	c, table := t.Cubin, t.Table
-	for _, k := range kernelOrder(c, false) {
-		if !r.kernelWanted(k) {
-			continue
-		}
-		r.found = true
-		s := stats.New()
-		s.Count(table, k.Data())
+	return s, r.kernelsOf(t.Cubin, false)
+}
+
+// count counts some kernels.
+func (r *statsRun) count(f *elfx.File, s *statsCubin, kernels []*elfx.Kernel) *statsText {
+	out := &statsText{kernels: len(kernels), total: stats.New()}
+	for _, k := range kernels {
+		n := stats.New()
+		n.Count(s.target.Table, k.Data())
 		if r.total != nil {
-			r.total.Add(s)
+			out.total.Add(n)
 			continue
 		}
 		j := jsonStats{
-			File: f.Name, Arch: c.Arch, Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stats: s,
+			File: f.Name, Arch: s.target.Cubin.Arch, Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stats: n,
 		}
 		if f.Kind != elfx.FileCubin {
-			j.Entry = e.Number
+			j.Entry = s.entry.Number
 		}
 		if d := k.Demangled(); d != k.Name {
 			j.Demangled = d
 		}
-		r.print(j, listing.Header(t.Kernel(k), c.Arch)[len("// "):])
+		r.print(&out.buf, j, listing.Header(s.target.Kernel(k), s.target.Cubin.Arch)[len("// "):])
 	}
-	return nil
+	return out
 }
 
 // print writes the counts as text or JSON.
-func (r *statsRun) print(j jsonStats, title string) {
+func (r *statsRun) print(w io.Writer, j jsonStats, title string) {
 	if r.json {
 		b, err := json.Marshal(j)
 		if err == nil { // strings and numbers always marshal
-			r.stdout.Write(append(b, '\n'))
+			w.Write(append(b, '\n'))
 		}
 		return
 	}
-	fmt.Fprintln(r.stdout, title)
+	fmt.Fprintln(w, title)
 	if j.CodeHash != "" {
-		fmt.Fprintln(r.stdout, "  code hash     sha256:"+j.CodeHash)
+		fmt.Fprintln(w, "  code hash     sha256:"+j.CodeHash)
 	}
 	s := j.Stats
-	fmt.Fprintf(r.stdout, "  instructions  %d\n", s.Instructions)
+	fmt.Fprintf(w, "  instructions  %d\n", s.Instructions)
 	if s.Unknown > 0 {
-		fmt.Fprintf(r.stdout, "  unknown       %d\n", s.Unknown)
+		fmt.Fprintf(w, "  unknown       %d\n", s.Unknown)
 	}
-	fmt.Fprintf(r.stdout, "  stall cycles  %d (%s)\n", s.Stall, plural(s.Yields, "yield", "yields"))
-	fmt.Fprintf(r.stdout, "  scoreboards   %d set, %s\n", s.ScoreboardsSet, plural(s.Waits, "wait", "waits"))
-	fmt.Fprintf(r.stdout, "  reuse flags   %d of %d register sources (%s)\n", s.Reuse, s.Sources, percent(s.Reuse, s.Sources))
+	fmt.Fprintf(w, "  stall cycles  %d (%s)\n", s.Stall, plural(s.Yields, "yield", "yields"))
+	fmt.Fprintf(w, "  scoreboards   %d set, %s\n", s.ScoreboardsSet, plural(s.Waits, "wait", "waits"))
+	fmt.Fprintf(w, "  reuse flags   %d of %d register sources (%s)\n", s.Reuse, s.Sources, percent(s.Reuse, s.Sources))
 	for _, g := range []struct {
 		name string
 		m    map[string]int
@@ -171,16 +209,16 @@ func (r *statsRun) print(j jsonStats, title string) {
 		if len(g.m) == 0 {
 			continue
 		}
-		fmt.Fprintf(r.stdout, "  %s\n", g.name)
+		fmt.Fprintf(w, "  %s\n", g.name)
 		for _, x := range stats.ByCount(g.m) {
-			fmt.Fprintf(r.stdout, "    %7d %s\n", x.Count, x.Name)
+			fmt.Fprintf(w, "    %7d %s\n", x.Count, x.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(g.by)) {
 			var values []string
 			for _, x := range stats.ByCount(g.by[name]) {
 				values = append(values, fmt.Sprintf("%d %s", x.Count, x.Name))
 			}
-			fmt.Fprintf(r.stdout, "    by %-9s %s\n", name, strings.Join(values, ", "))
+			fmt.Fprintf(w, "    by %-9s %s\n", name, strings.Join(values, ", "))
 		}
 	}
 }
