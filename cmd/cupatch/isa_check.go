@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -17,23 +19,37 @@ import (
 const isaCheckUsage = `usage: cupatch isa check --arch ARCH --nvdisasm PATH [OPTIONS] [FILE…]
 
 Compares the table of an architecture with nvdisasm: each different word of the code
-for that architecture in FILE…, random words of random encoding classes, and words
-with one to twelve bits flipped. Every word that agrees is encoded again too. Exit
-status 1 when anything disagrees.
+for that architecture in FILE…, random words of the table's classes, and words that
+are made without a look at the table:
+
+  uniform      opcodes that nvdisasm has, random in all other bits
+  flips        words of real code with 1 to 40 bits flipped
+  splices      two words of real code, mixed
+  windows      words of real code with every value of 8 to 10 neighboring bits
+  transplants  the constant bits of the classes of every architecture, also under other
+               opcodes and with a bit changed, random in all other bits
+
+Every word that agrees is encoded again too. A class that nvdisasm names and the table
+does not have is reported even where no word of it prints. Exit status 1 when anything
+disagrees, or when --time ran out before all was compared.
 
   -a, --arch ARCH      sm_90, sm_90a, 90a, …
       --nvdisasm PATH  NVIDIA's disassembler (default: nvdisasm in the search path)
       --table FILE     the table to check (default: the one in the program)
-      --samples N      random words (default 10000)
-      --flips N        words with flipped bits (default N of --samples / 4)
+      --samples N      random words of the table's classes (default 10000)
+      --words N        words of each sort that is made without the table (default 2500)
+      --foreign        change words of the code for other architectures in FILE… too
       --seed N         of the random numbers (default: another each time, printed)
+      --time DURATION  compare no more after it, such as 30m
+      --state FILE     keep there what was compared, and go on from it; the options have
+                       to be the same
       --examples N     examples of each kind of disagreement (default 1)
       --limit N        at most N different words of FILE… (default: all)
       --json           the report as JSON
 
 examples:
   cupatch isa check --arch sm_90 --nvdisasm /usr/local/cuda/bin/nvdisasm libfoo.so
-  cupatch isa check --arch sm_90 --samples 200000 --flips 50000 --json libfoo.so
+  cupatch isa check --arch sm_90 --words 200000 --time 20m --state sm_90.jsonl libfoo.so
 `
 
 func init() {
@@ -46,6 +62,8 @@ type checkRun struct {
 	table    *isa.Table
 	nvdisasm string
 	limit    int
+	foreign  bool
+	state    string
 	asJSON   bool
 	opt      check.Options
 }
@@ -57,8 +75,11 @@ func runIsaCheck(e *env, args []string) error {
 	fs.StringVar(&r.nvdisasm, "nvdisasm", "nvdisasm", "")
 	table := fs.String("table", "", "")
 	fs.IntVar(&r.opt.Samples, "samples", 10000, "")
-	fs.IntVar(&r.opt.Flips, "flips", -1, "")
+	fs.IntVar(&r.opt.Words, "words", 2500, "")
+	fs.BoolVar(&r.foreign, "foreign", false, "")
 	fs.Uint64Var(&r.opt.Seed, "seed", rand.Uint64(), "")
+	budget := fs.Duration("time", 0, "")
+	fs.StringVar(&r.state, "state", "", "")
 	fs.IntVar(&r.opt.Examples, "examples", 1, "")
 	fs.IntVar(&r.limit, "limit", 0, "")
 	fs.BoolVar(&r.asJSON, "json", false, "")
@@ -66,16 +87,17 @@ func runIsaCheck(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if r.opt.Flips < 0 {
-		r.opt.Flips = r.opt.Samples / 4
+	if r.opt.Samples < 0 || r.opt.Words < 0 || r.opt.Examples < 0 || r.limit < 0 {
+		return e.usagef("--samples, --words, --examples and --limit count from 0")
+	}
+	if *budget > 0 {
+		end := time.Now().Add(*budget)
+		r.opt.Stop = func() bool { return time.Now().After(end) }
 	}
 	if *table == "" {
 		r.table, err = e.table(*arch)
 	} else {
-		var f *isa.TableFile
-		if f, err = readTableFile(*table); err == nil {
-			r.table = isa.NewTable(f.Arch, f.Variants)
-		}
+		r.table, err = readTable(*table)
 	}
 	if err != nil {
 		return err
@@ -90,7 +112,7 @@ func runIsaCheck(e *env, args []string) error {
 	} else {
 		r.print(report)
 	}
-	if len(report.Kinds) > 0 {
+	if len(report.Kinds) > 0 || !report.Complete {
 		status = worse(status, 1)
 	}
 	if err == nil {
@@ -100,13 +122,18 @@ func runIsaCheck(e *env, args []string) error {
 }
 
 // realWords returns the different words of the code in files for the table's
-// architecture, in the order of their numbers.
+// architecture, in the order of their numbers. Those of other architectures become words
+// to change, where that is asked for.
 func (r *checkRun) realWords(files []string) ([]isa.Word, int) {
-	seen := map[isa.Word]bool{}
+	own, foreign := map[isa.Word]bool{}, map[isa.Word]bool{}
 	arch := r.table.Arch()
 	status, err := r.eachFile(files, nil, func(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		for _, x := range f.Entries() {
-			if x.SM != arch.SM || selected != nil && !selected[x] {
+			seen := own
+			if x.SM != arch.SM {
+				seen = foreign
+			}
+			if x.SM != arch.SM && (!r.foreign || x.SM < firstSM) || selected != nil && !selected[x] {
 				continue
 			}
 			c, err := x.Cubin()
@@ -125,8 +152,18 @@ func (r *checkRun) realWords(files []string) ([]isa.Word, int) {
 		r.report(err)
 		status = 2
 	}
-	words := make([]isa.Word, 0, len(seen))
-	for w := range seen {
+	r.opt.Start = r.limited(foreign)
+	return r.limited(own), status
+}
+
+// firstSM is the oldest architecture with instructions of 128 bits.
+const firstSM = 70
+
+// limited returns the words of a set in the order of their numbers, or as many of them at
+// random as the limit says.
+func (r *checkRun) limited(set map[isa.Word]bool) []isa.Word {
+	words := make([]isa.Word, 0, len(set))
+	for w := range set {
 		words = append(words, w)
 	}
 	slices.SortFunc(words, func(a, b isa.Word) int { return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo)) })
@@ -135,7 +172,7 @@ func (r *checkRun) realWords(files []string) ([]isa.Word, int) {
 		x.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 		words = words[:r.limit]
 	}
-	return words, status
+	return words
 }
 
 // compare runs the comparison.
@@ -155,19 +192,34 @@ func (r *checkRun) compare(words []isa.Word) (*check.Report, error) {
 			r.notef("%s: %d of %d", what, done, all)
 		}
 	}
-	return check.Run(r.table, askOracle(o), words, r.opt)
+	if r.opt.Related, err = programTables(); err != nil {
+		return nil, err
+	}
+	if r.state == "" {
+		return check.Run(r.table, askOracle(o), words, r.opt)
+	}
+	state, err := openCheckState(r.state, r.fingerprint(words), &r.opt)
+	if err != nil {
+		return nil, err
+	}
+	defer state.Close()
+	rep, err := check.Run(r.table, askOracle(o), words, r.opt)
+	if err == nil {
+		err = state.err
+	}
+	return rep, err
 }
 
-// askOracle turns o into what package check wants. That nvdisasm dies is an error.
+// askOracle turns o into what package check wants.
 func askOracle(o *learn.Oracle) check.Oracle {
-	return func(words []isa.Word) (out []check.Answer, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("nvdisasm: %v", p)
-			}
-		}()
-		for _, a := range o.Ask(words) {
-			out = append(out, check.Answer{Text: a.Text, PC: a.PC, Refused: !a.OK})
+	return func(words []isa.Word) ([]check.Answer, error) {
+		answers, err := o.Ask(words)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]check.Answer, len(answers))
+		for i, a := range answers {
+			out[i] = check.Answer{Text: a.Text, PC: a.PC, Refused: !a.OK, Class: a.Class, Table: a.Table}
 		}
 		return out, nil
 	}
@@ -177,19 +229,14 @@ func askOracle(o *learn.Oracle) check.Oracle {
 func (r *checkRun) print(rep *check.Report) {
 	o := r.stdout
 	fmt.Fprintf(o, "%s, seed %d\n", rep.Arch, rep.Seed)
-	for _, t := range []struct {
-		name string
-		*check.Tally
-	}{{"real words", &rep.Real}, {"random words", &rep.Random}, {"flipped words", &rep.Flipped}} {
-		if t.Words == 0 {
-			continue
-		}
-		fmt.Fprintf(o, "%-14s %9d  accepted %9d, equal %9d (%s)\n", t.name, t.Words, t.Accepted, t.Equal, share(t.Equal, t.Accepted))
-		if t.Refused > 0 {
-			fmt.Fprintf(o, "%-14s            refused  %9d, by us  %9d (%s)\n", "", t.Refused, t.RefusedToo, share(t.RefusedToo, t.Refused))
-		}
-		fmt.Fprintf(o, "%-14s            encoded  like the word %d (%s), from the text %d, the same word %d (%s)\n", "",
-			t.Reencoded, share(t.Reencoded, t.Equal), t.EncodedText, t.EncodedSame, share(t.EncodedSame, t.Equal))
+	for _, t := range rep.Sorts {
+		printSort(o, &t)
+	}
+	if r.opt.Words > 0 {
+		fmt.Fprintf(o, "%-11s %9d  in the table, met %d\n", "classes", rep.ClassesInTable, rep.Classes)
+	}
+	if !rep.Complete {
+		fmt.Fprintln(o, "time ran out: not all was compared")
 	}
 	for _, k := range rep.Kinds {
 		fmt.Fprintf(o, "\n%6d  %s %s\n", k.Count, k.Class, k.What)
@@ -197,6 +244,28 @@ func (r *checkRun) print(rep *check.Report) {
 			fmt.Fprintf(o, "        %s %s at %#x\n          nvdisasm %s\n          cupatch  %s\n", x.Lo, x.Hi, x.PC,
 				strings.TrimSpace(x.Want), x.Got)
 		}
+	}
+}
+
+// printSort prints what was found about the words of one sort.
+func printSort(o io.Writer, t *check.Sort) {
+	line := func(name string, n int, format string, args ...any) {
+		fmt.Fprintf(o, "%-11s %9d  %s\n", name, n, fmt.Sprintf(format, args...))
+	}
+	line(t.Name, t.Words, "words")
+	if t.Accepted > 0 {
+		line("", t.Accepted, "accepted, equal %d (%s), silent %d", t.Equal, share(t.Equal, t.Accepted), t.Silent)
+	}
+	if t.Refused > 0 {
+		line("", t.Refused, "refused, by us %d (%s)", t.RefusedToo, share(t.RefusedToo, t.Refused))
+	}
+	if n := t.Equal - t.Silent; n > 0 {
+		line("", n, "encoded, like the word %d (%s), from the text %d, the same word %d (%s)",
+			t.Reencoded, share(t.Reencoded, n), t.EncodedText, t.EncodedSame, share(t.EncodedSame, n))
+	}
+	if n := t.Wrong(); n > 0 {
+		line("", n, "wrong: text %d, not known %d, not refused %d, schedule %d, class missing %d",
+			t.TextDiffers, t.NotKnown, t.NotRefused, t.Schedule, t.NewClass)
 	}
 }
 

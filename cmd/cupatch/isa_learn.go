@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -28,6 +29,9 @@ What could not be explained is reported at the end, and the exit status is then 
   -o, --output FILE      the table to write
       --base TABLE       the table of a related architecture: its classes are tested, and
                          only what differs is learned and written
+      --update           FILE is there already: its classes are tested, only what is wrong or
+                         missing is learned; its base and the bits that ptxas emits
+                         where a text leaves them open stay
       --seed-from FILE   a cubin, library or folder with code of the architecture, or a
                          table of another one; may be repeated
       --no-scan          do not try all opcodes
@@ -56,6 +60,7 @@ func runIsaLearn(e *env, args []string) error {
 	tool := fs.String("nvdisasm", "nvdisasm", "")
 	out := fs.StringP("output", "o", "", "")
 	base := fs.String("base", "", "")
+	update := fs.Bool("update", false, "")
 	seeds := fs.StringArray("seed-from", nil, "")
 	noScan := fs.Bool("no-scan", false, "")
 	tests := fs.Int("tests", 2000, "")
@@ -71,6 +76,8 @@ func runIsaLearn(e *env, args []string) error {
 		return e.usageError(err)
 	case *out == "":
 		return e.usagef("where to? say -o FILE")
+	case *update && *base != "":
+		return e.usagef("--update keeps the table's own base: leave out --base")
 	case *tests < 1 || *workers < 1 || *mutants < 0:
 		return e.usagef("--tests and --workers count from 1, --mutants from 0")
 	}
@@ -87,13 +94,26 @@ func runIsaLearn(e *env, args []string) error {
 	}
 	opt := learn.Options{Arch: a, NVDisasm: *tool, Cache: *cache, Scan: !*noScan, Tests: *tests, Mutants: *mutants, Workers: *workers}
 	file := &isa.TableFile{Arch: a, Tool: version}
-	var baseFile *isa.TableFile
-	if *base != "" {
-		if baseFile, err = readTableFile(*base); err != nil {
-			return err
-		}
+	start, baseFile, err := startingTables(*base, *out, *update)
+	if err != nil {
+		return err
+	}
+	var older []*isa.Variant
+	if baseFile != nil {
 		file.Base = baseFile.Arch
-		opt.Base = isa.NewTable(a, baseFile.Variants)
+		older = baseFile.Variants
+	}
+	if start != nil {
+		opt.Base = isa.NewTable(a, start.Variants)
+		older = slices.Concat(older, start.Variants)
+	}
+	if *update {
+		opt.Related, err = folderTables(filepath.Dir(*out))
+	} else {
+		opt.Related, err = programTables()
+	}
+	if err != nil {
+		return err
 	}
 	real, err := seedsOf(*seeds, a, &opt)
 	if err != nil {
@@ -103,23 +123,34 @@ func runIsaLearn(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	var related []*isa.Variant
-	if baseFile != nil {
-		related = baseFile.Variants
+	check.InheritDefaults(file.Variants, older)
+	if !*update {
+		check.FitDefaults(a, file.Variants, real)
 	}
-	check.InheritDefaults(file.Variants, related)
-	check.FitDefaults(a, file.Variants, real)
-	text, err := isa.FormatTable(file, baseFile)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(*out, text, 0o644); err != nil {
+	if err := writeTable(*out, file, baseFile); err != nil {
 		return err
 	}
 	if bad > 0 {
 		return silent(1)
 	}
 	return nil
+}
+
+// startingTables returns the table whose classes are tested first, and the one that the
+// new table says the difference to. Either may be nil.
+func startingTables(base, out string, update bool) (start, related *isa.TableFile, err error) {
+	switch {
+	case base != "":
+		start, err = readTableFile(base)
+		return start, start, err
+	case !update:
+		return nil, nil, nil
+	}
+	if start, err = readTableFile(out); err != nil || start.Base == (isa.Arch{}) {
+		return start, nil, err
+	}
+	related, err = readTableFile(filepath.Join(filepath.Dir(out), start.Base.String()+".txt"))
+	return start, related, err
 }
 
 // learn runs opt, keeps what it finds in the journal, and puts the variants into file.
@@ -139,14 +170,14 @@ func (e *env) learn(opt *learn.Options, file *isa.TableFile, path string) (bad i
 	}
 	opt.Sample = func(class string, w isa.Word) { j.write(journalLine{Class: class, Word: &w}) }
 	opt.Searched = func() { j.write(journalLine{Searched: true}) }
-	results, err := learn.Learn(*opt)
+	out, err := learn.Learn(*opt)
 	if err == nil {
 		err = j.err
 	}
 	if err != nil {
 		return 0, err
 	}
-	for _, r := range results {
+	for _, r := range out.Results {
 		if r.Variant != nil {
 			v := *r.Variant // it may be the related table's own
 			file.Variants = append(file.Variants, &v)
@@ -156,9 +187,29 @@ func (e *env) learn(opt *learn.Options, file *isa.TableFile, path string) (bad i
 			e.warnf("not explained: %s", r)
 		}
 	}
-	e.notef("%s: %d classes, %d not explained", opt.Arch, len(results), bad)
-	return bad, nil
+	e.summarize(opt, out, bad)
+	return bad + out.Wrong, nil
 }
+
+// summarize says what was learned, what is wrong with it, and what was not tried.
+func (e *env) summarize(opt *learn.Options, out *learn.Outcome, bad int) {
+	e.notef("%s: %d classes, %d of them not explained", opt.Arch, len(out.Results), bad)
+	if out.Hunted > 0 {
+		e.notef("%s: of %d words for the whole table, %d are wrong", opt.Arch, out.Hunted, out.Wrong)
+	}
+	if opt.Mutants < enoughMutants {
+		e.warnf("not tried: %d words made without a look at the table (--mutants); classes may be missing, and may take words of others", enoughMutants)
+	}
+	if len(opt.Seeds) == 0 {
+		e.warnf("not tried: words of real code (--seed-from)")
+	}
+	if !opt.Scan && !opt.SkipSearch {
+		e.warnf("not tried: all opcodes (--no-scan)")
+	}
+}
+
+// enoughMutants is how many words show most of what is wrong with a table.
+const enoughMutants = 100000
 
 // A journal keeps what a run has learned, one JSON object a line, so that an interrupted
 // run goes on where it stopped.
@@ -230,21 +281,6 @@ func toolVersion(tool string) (string, error) {
 		return "", fmt.Errorf("%s --version names no version", tool)
 	}
 	return string(m[1]), nil
-}
-
-// readTableFile reads a table file, and the tables it is based on from the same folder.
-func readTableFile(path string) (*isa.TableFile, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := isa.ParseTable(string(text), func(a isa.Arch) (*isa.TableFile, error) {
-		return readTableFile(filepath.Join(filepath.Dir(path), a.String()+".txt"))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return f, nil
 }
 
 // seedsOf reads all seeds into opt and returns those that are words of real code for a.

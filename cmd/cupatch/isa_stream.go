@@ -124,7 +124,7 @@ func (d *decoder) line(in []byte) []byte {
 		d.buf = append(isa.ControlOf(w).Append(d.buf), ' ')
 	}
 	inst := d.table.Decode(w)
-	if inst.BadSched && inst.Status == isa.StatusKnown {
+	if inst.BadSched && inst.Status != isa.StatusUnknown {
 		inst.Status = isa.StatusIllegal
 	}
 	d.buf = d.table.AppendText(d.buf, inst, pc)

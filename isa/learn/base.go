@@ -11,7 +11,7 @@ import (
 // adopt tests the variants of a related architecture: those that predict every one of
 // their random words are taken as they are, the others are learned anew from words of
 // theirs.
-func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
+func (l *run) adopt(o *session, vs []*isa.Variant, t *isa.Table) {
 	for _, v := range vs {
 		ws := Sample(t, v, l.opt.Tests)
 		if len(ws) == 0 {
@@ -26,6 +26,7 @@ func (l *run) adopt(o *Oracle, vs []*isa.Variant, t *isa.Table) {
 			res := Result{Opcode: uint16(v.Value.Opcode()), Class: v.Class, Variant: v, Tested: len(ws)}
 			l.mu.Lock()
 			l.known[key{res.Opcode, res.Class}] = res
+			l.sampled[v] = true
 			if l.opt.Done != nil {
 				l.opt.Done(res)
 			}
@@ -48,7 +49,7 @@ func PlainWords(v *isa.Variant) []isa.Word {
 
 // holds reports whether v, a variant of t, is right about ws, words of its own, and about
 // its limits.
-func holds(o *Oracle, v *isa.Variant, t *isa.Table, ws []isa.Word) bool {
+func holds(o *session, v *isa.Variant, t *isa.Table, ws []isa.Word) bool {
 	all := slices.Concat(ws, probes(v, ws[0]), EachValue(t, v, ws[0]))
 	for i, a := range o.Ask(all) {
 		if m, miss := compare(t, all[i], a); miss && (a.OK || m.in.Status != isa.StatusUnknown) {
@@ -60,7 +61,7 @@ func holds(o *Oracle, v *isa.Variant, t *isa.Table, ws []isa.Word) bool {
 
 // twin tries the variant of the class that has k's name and differs in bit 91 alone:
 // architectures without uniform registers ignore that bit in most classes.
-func (l *run) twin(o *Oracle, k key, hard []isa.Word) (Result, bool) {
+func (l *run) twin(o *session, k key, hard []isa.Word) (Result, bool) {
 	l.mu.Lock()
 	r := l.results[key{k.op ^ 1<<12, k.name}]
 	l.mu.Unlock()
@@ -75,6 +76,41 @@ func (l *run) twin(o *Oracle, k key, hard []isa.Word) (Result, bool) {
 		return r, false
 	}
 	return Result{Opcode: k.op, Class: k.name, Variant: &v, Text: r.Text, Tested: len(ws)}, true
+}
+
+// cousinsOf returns the different variants of each class of the tables.
+func cousinsOf(tables []*isa.Table, quietNaN bool) map[key][]*isa.Variant {
+	out := map[key][]*isa.Variant{}
+	seen := map[string]bool{}
+	for _, t := range tables {
+		for _, v := range t.Variants() {
+			if quietNaN {
+				v = quietNaNs(v)
+			}
+			if text := isa.FormatVariant(v); !seen[text] {
+				seen[text] = true
+				k := key{uint16(v.Value.Opcode()), v.Class}
+				out[k] = append(out[k], v)
+			}
+		}
+	}
+	return out
+}
+
+// maxCousins bounds the variants of related tables that are tried.
+const maxCousins = 6
+
+// cousin tries the variants that related tables have of the class: one that predicts all of
+// its random words, and the hard ones, is taken.
+func (l *run) cousin(o *session, k key, hard []isa.Word) (Result, bool) {
+	vs := l.cousins[k]
+	for _, v := range vs[:min(len(vs), maxCousins)] {
+		t := isa.NewTable(o.Arch, []*isa.Variant{v})
+		if ws := Sample(t, v, l.opt.Tests); len(ws) > 0 && holds(o, v, t, slices.Concat(ws, hard)) {
+			return Result{Opcode: k.op, Class: k.name, Variant: v, Tested: len(ws)}, true
+		}
+	}
+	return Result{}, false
 }
 
 // EachValue returns w, a word of v, with each value of each field of at most 8 bits that

@@ -47,6 +47,11 @@ func (c *class) variant() *isa.Variant {
 	key := c.free.Or(schedMask).Or(guardMask).Not()
 	v := &isa.Variant{Class: c.name, Mask: key, Value: c.base.And(key), Guard: c.guard, Sched: c.sched,
 		Ignored: c.ign.AndNot(controlMask), Default: c.base.And(c.ign).AndNot(controlMask)}
+	if c.silent {
+		v.Template = silentPieces(c.name)
+		v.Ignored = c.free.AndNot(controlMask)
+		v.Default = v.Ignored.And(c.base)
+	}
 	lit := func(lo, hi int) {
 		if lo < hi {
 			v.Template = append(v.Template, isa.Piece{Alts: []isa.Alt{c.baseAlt(lo, hi)}})
@@ -122,44 +127,14 @@ func drainOnly() isa.Piece {
 	return p
 }
 
-// silentVariant returns the variant of a class that nvdisasm accepts and never prints.
-// Its template has the stem of the class name for a mnemonic.
-func (c *class) silentVariant() *isa.Variant {
-	var ws []isa.Word
-	var bs []int
-	for b := 16; b < 128; b++ {
-		if schedMask.Bit(b) == 0 && b != 91 {
-			bs = append(bs, b)
-			ws = append(ws, c.base.Xor(isa.BitWord(b)))
-		}
-	}
-	for i, a := range c.o.Ask(ws) {
-		if a.OK || a.Class == c.name {
-			c.free = c.free.Or(isa.BitWord(bs[i]))
-		}
-	}
-	for i, name := range c.o.ClassOf(ws) {
-		if name != c.name && bs[i] < 105 {
-			c.free = c.free.AndNot(isa.BitWord(bs[i]))
-		}
-	}
-	for i := 0; i < 3; i++ {
-		w := schedField.MustSet(c.base, 17).Or(isa.BitWord(122 + i))
-		if c.o.Ask([]isa.Word{w})[0].OK {
-			c.sched |= 1 << i
-		}
-	}
-	stem, _, _ := strings.Cut(c.name, "_")
-	key := c.free.Or(schedMask).Or(guardMask).Not()
-	v := &isa.Variant{Class: c.name, Mask: key, Value: c.base.And(key), Sched: c.sched, Ignored: c.free.AndNot(controlMask)}
-	v.Template = []isa.Piece{
+// silentPieces are the pieces of a class that nvdisasm accepts and never prints: the stem of
+// the class's name for a mnemonic, and that it is silent.
+func silentPieces(name string) []isa.Piece {
+	stem, _, _ := strings.Cut(name, "_")
+	return []isa.Piece{
 		{Alts: []isa.Alt{{{Lit: strings.ToUpper(stem)}}}},
 		{Tests: []isa.Test{{Field: isa.Bits(0, 0)}}, Table: []uint16{isa.PieceSilent, isa.PieceSilent}, Alts: []isa.Alt{nil}},
 	}
-	if c.drain {
-		v.Template = append(v.Template, drainOnly())
-	}
-	return v
 }
 
 // joinPieces merges neighbours that have no tests.

@@ -65,7 +65,7 @@ type operand struct {
 
 // A class is an encoding class under study.
 type class struct {
-	o        *Oracle
+	o        *session
 	rng      *rand.Rand
 	name     string
 	silent   bool // no word of the class has a text

@@ -74,6 +74,13 @@ func (p *pool) next() (key, []isa.Word, bool) {
 	return k, append([]isa.Word(nil), p.samples[k]...), true
 }
 
+// empty reports whether no class waits.
+func (p *pool) empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue) == 0
+}
+
 // again puts a class back into the queue, where it is not there yet.
 func (p *pool) again(k key) {
 	p.mu.Lock()
@@ -115,7 +122,7 @@ var fillings = []isa.Word{
 }
 
 // scan asks for the opcodes from to to-1 with all fillings and adds what it finds.
-func (p *pool) scan(o *Oracle, from, to int) {
+func (p *pool) scan(o *session, from, to int) {
 	for bit91 := uint64(0); bit91 < 2; bit91++ {
 		for op := from; op < to; op += 256 {
 			var ws []isa.Word
@@ -134,13 +141,25 @@ func (p *pool) scan(o *Oracle, from, to int) {
 	}
 }
 
+// find asks for the class of each word and adds what it finds.
+func (p *pool) find(o *session, words []isa.Word) {
+	for len(words) > 0 {
+		n := min(len(words), batch)
+		for i, name := range o.ClassOf(words[:n]) {
+			p.add(name, words[i])
+		}
+		words = words[n:]
+	}
+}
+
 // seed sorts words by opcode and by the shape of their text, and asks for the class of
-// a few of each kind.
-func (p *pool) seed(o *Oracle, words []isa.Word) {
+// a few of each kind, and of all that are refused.
+func (p *pool) seed(o *session, words []isa.Word) {
 	seen := map[string]int{}
 	var pick []isa.Word
 	for i, a := range o.Ask(words) {
 		if !a.OK {
+			pick = append(pick, words[i])
 			continue
 		}
 		k := string(rune(words[i].Opcode())) + shape(a.Text)
@@ -148,9 +167,7 @@ func (p *pool) seed(o *Oracle, words []isa.Word) {
 			pick = append(pick, words[i])
 		}
 	}
-	for i, name := range o.ClassOf(pick) {
-		p.add(name, pick[i])
-	}
+	p.find(o, pick)
 }
 
 // shape is text without numbers and without most modifiers.

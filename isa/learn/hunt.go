@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/internal/wordgen"
 )
 
 // huntRounds bounds how often the whole table is tested and mended.
@@ -19,8 +20,9 @@ const maxTries = 2
 
 // hunt tests the table of all classes on the seeds and on mutants of them. Words of
 // unknown classes are added to the pool; classes that got words wrong are queued to be
-// learned again with those words. It returns the number of words that were wrong.
-func (l *run) hunt(os []*Oracle, round uint64) (int, error) {
+// learned again with those words. It returns the number of words, and of those that were
+// wrong.
+func (l *run) hunt(os []*session, round uint64) (hunted, total int, err error) {
 	var vs []*isa.Variant
 	for _, r := range l.sorted() {
 		if r.Variant != nil {
@@ -33,6 +35,10 @@ func (l *run) hunt(os []*Oracle, round uint64) (int, error) {
 		words = append(words, l.opt.Seeds...)
 	}
 	for _, v := range vs {
+		if l.sampled[v] {
+			continue
+		}
+		l.sampled[v] = true
 		ws := Sample(t, v, samplesPerVariant)
 		words = append(words, ws...)
 		if len(ws) > 0 {
@@ -40,42 +46,45 @@ func (l *run) hunt(os []*Oracle, round uint64) (int, error) {
 		}
 	}
 	wrong := make([]int, len(os))
-	err := each(os, func(i int, o *Oracle) {
+	err = each(os, func(i int, o *session) {
 		n := len(words)
 		wrong[i] = l.test(o, t, words[n*i/len(os):n*(i+1)/len(os)])
 	})
-	total := 0
 	for _, n := range wrong {
 		total += n
 	}
-	return total, err
+	return len(words), total, err
 }
 
-// mutants returns examples of every class and seeds, with one to twelve bits flipped.
+// mutants returns words of every sort, made from seeds and from examples of every class.
 func (l *run) mutants(round uint64) []isa.Word {
 	rng := rand.New(rand.NewPCG(17, round))
-	from := l.pool.examples()
+	src := l.source()
+	seeds := src.Real
+	src.Real = l.pool.examples()
+	for i := 0; i < len(seeds) && i < len(src.Real); i++ { // as many as there are examples
+		src.Real = append(src.Real, seeds[rng.IntN(len(seeds))])
+	}
+	sorts := wordgen.Sorts()
 	var out []isa.Word
-	for i := 0; i < l.opt.Mutants; i++ {
-		w := from[rng.IntN(len(from))]
-		if len(l.opt.Seeds) > 0 && i%2 == 0 {
-			w = l.opt.Seeds[rng.IntN(len(l.opt.Seeds))]
-		}
-		for k := 1 + rng.IntN(1+rng.IntN(12)); k > 0; k-- {
-			w = w.Xor(isa.BitWord(rng.IntN(125)))
-		}
-		out = append(out, w)
+	for _, s := range sorts {
+		out = append(out, s.Make(src, rng, l.opt.Mutants/len(sorts))...)
 	}
 	return out
 }
 
 // test compares t with nvdisasm on words and sorts out what is wrong.
-func (l *run) test(o *Oracle, t *isa.Table, words []isa.Word) int {
+func (l *run) test(o *session, t *isa.Table, words []isa.Word) int {
 	var bad []isa.Word
 	var refused []bool
 	var blamed []key // the variants that decided
 	for i, a := range o.Ask(words) {
 		m, miss := compare(t, words[i], a)
+		if k := (key{uint16(words[i].Opcode()), a.Class}); a.Class != "" {
+			if _, learned := l.results[k]; !learned {
+				l.pool.add(a.Class, words[i])
+			}
+		}
 		if miss && (a.OK || m.in.Status != isa.StatusUnknown) {
 			bad, refused = append(bad, words[i]), append(refused, !a.OK)
 			k := key{}

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/internal/wordgen"
 )
 
 // A Result is what was learned of one class.
@@ -48,7 +49,8 @@ type Options struct {
 	Mutants  int          // words of seeds and examples, with bits flipped, that the whole table has to predict
 	Workers  int          // nvdisasm processes; 2 if 0
 	Done     func(Result) // called for each class learned, one at a time
-	Base     *isa.Table   // a related architecture whose variants are tried first
+	Base     *isa.Table   // a related architecture, or an older table, whose variants are tried first
+	Related  []*isa.Table // of other architectures: their classes are looked for, and their variants tried
 	// Sample is called for each word that is kept as an example of a class, and Samples
 	// are such words of an earlier run. After a run that has come to the end of its
 	// search, Searched is called; with SkipSearch no search is made.
@@ -59,26 +61,29 @@ type Options struct {
 	Known      []Result // results of an earlier run, not learned again
 }
 
-// Learn learns an architecture. Results are sorted by opcode and class.
-func Learn(opt Options) (results []Result, err error) {
+// An Outcome is what a run has learned, sorted by opcode and class, and how good it is: of
+// Hunted words, made without a look at the table, the whole table got Wrong wrong.
+type Outcome struct {
+	Results       []Result
+	Hunted, Wrong int
+}
+
+// Learn learns an architecture.
+func Learn(opt Options) (*Outcome, error) {
 	if opt.Tests == 0 {
 		opt.Tests = 2000
 	}
 	if opt.Workers == 0 {
 		opt.Workers = 2
 	}
-	var os []*Oracle
-	defer func() {
-		for _, o := range os {
-			o.Close()
-		}
-	}()
-	for i := 0; i < opt.Workers; i++ {
+	var os []*session
+	for range opt.Workers {
 		o, err := OpenOracle(opt.NVDisasm, opt.Arch, opt.Cache)
 		if err != nil {
 			return nil, err
 		}
-		os = append(os, o)
+		defer o.Close()
+		os = append(os, o.session())
 	}
 	p := newPool()
 	p.sample = opt.Sample
@@ -87,7 +92,7 @@ func Learn(opt Options) (results []Result, err error) {
 			p.add(name, w)
 		}
 	}
-	l := &run{opt: opt, pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}, tries: map[key]int{}}
+	l := &run{opt: opt, cousins: cousinsOf(opt.Related, os[0].QuietNaN), pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}, tries: map[key]int{}, sampled: map[*isa.Variant]bool{}}
 	if os[0].QuietNaN && opt.Base != nil {
 		vs := make([]*isa.Variant, len(opt.Base.Variants()))
 		for i, v := range opt.Base.Variants() {
@@ -109,40 +114,55 @@ func Learn(opt Options) (results []Result, err error) {
 			return nil, err
 		}
 	}
+	out := &Outcome{}
 	for round := uint64(0); ; round++ {
-		if err := each(os, func(i int, o *Oracle) { l.work(o) }); err != nil {
+		if err := each(os, func(i int, o *session) { l.work(o) }); err != nil {
 			return nil, err
 		}
-		if round == huntRounds || opt.Mutants == 0 {
-			return l.sorted(), nil
+		out.Results = l.sorted()
+		if opt.Mutants == 0 {
+			return out, nil
 		}
-		wrong, err := l.hunt(os, round)
-		if err != nil || wrong == 0 {
-			return l.sorted(), err
+		var err error
+		if out.Hunted, out.Wrong, err = l.hunt(os, round); err != nil {
+			return nil, err
+		}
+		if round == huntRounds || out.Wrong == 0 && l.pool.empty() {
+			return out, nil
 		}
 	}
 }
 
 // search looks for words of as many classes as it can find: in the related table, in the
 // seeds, and by trying opcodes.
-func (l *run) search(os []*Oracle) error {
+func (l *run) search(os []*session) error {
 	if l.opt.Base != nil {
 		vs := l.opt.Base.Variants()
-		if err := each(os, func(i int, o *Oracle) {
+		if err := each(os, func(i int, o *session) {
 			n := len(vs)
 			l.adopt(o, vs[n*i/len(os):n*(i+1)/len(os)], l.opt.Base)
 		}); err != nil {
 			return err
 		}
 	}
-	if err := each(os, func(i int, o *Oracle) {
+	src := l.source()
+	if err := each(os, func(i int, o *session) {
+		rng := rand.New(rand.NewPCG(23, uint64(i)))
+		for _, s := range wordgen.Sorts() {
+			l.pool.find(o, s.Make(src, rng, searchWords/len(os)))
+		}
+		l.pool.find(o, src.Spread(rng, searchEach))
+	}); err != nil {
+		return err
+	}
+	if err := each(os, func(i int, o *session) {
 		n := len(l.opt.Seeds)
 		l.pool.seed(o, l.opt.Seeds[n*i/len(os):n*(i+1)/len(os)])
 	}); err != nil {
 		return err
 	}
 	if l.opt.Scan {
-		if err := each(os, func(i int, o *Oracle) {
+		if err := each(os, func(i int, o *session) {
 			n := 4096 / len(os)
 			l.pool.scan(o, n*i, n*(i+1))
 		}); err != nil {
@@ -155,28 +175,28 @@ func (l *run) search(os []*Oracle) error {
 	return nil
 }
 
-// each runs f for every oracle at once and turns a lost nvdisasm into an error.
-func each(os []*Oracle, f func(i int, o *Oracle)) error {
-	errs := make([]error, len(os))
+// A search asks for the class of so many words of each sort, and of so many with each
+// opcode, half of them by each session.
+const (
+	searchWords = 40_000
+	searchEach  = 8
+)
+
+// source returns what random words are made from.
+func (l *run) source() *wordgen.Source {
+	return wordgen.NewSource(l.opt.Seeds, l.opt.Related)
+}
+
+// each runs f for every session at once and returns an error where one has lost nvdisasm.
+func each(os []*session, f func(i int, o *session)) error {
 	var wg sync.WaitGroup
 	for i, o := range os {
-		wg.Go(func() {
-			defer func() {
-				if r := recover(); r != nil {
-					lost, ok := r.(oracleError)
-					if !ok {
-						panic(r)
-					}
-					errs[i] = lost.err
-				}
-			}()
-			f(i, o)
-		})
+		wg.Go(func() { f(i, o) })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+	for _, o := range os {
+		if o.err != nil {
+			return o.err
 		}
 	}
 	return nil
@@ -190,22 +210,27 @@ type run struct {
 
 	mu      sync.Mutex
 	results map[key]Result
-	hard    map[key][]isa.Word // words that a class got wrong
-	tries   map[key]int        // how often hunts had it learned again
+	hard    map[key][]isa.Word     // words that a class got wrong
+	tries   map[key]int            // how often hunts had it learned again
+	cousins map[key][]*isa.Variant // of related tables
+	sampled map[*isa.Variant]bool  // those whose random words were asked for, as part of a table
 }
 
 // work learns classes until there are no more.
-func (l *run) work(o *Oracle) {
+func (l *run) work(o *session) {
 	for {
 		k, samples, ok := l.pool.next()
 		if !ok {
 			return
 		}
 		l.learnOne(o, k, samples)
+		if o.err != nil {
+			return
+		}
 	}
 }
 
-func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
+func (l *run) learnOne(o *session, k key, samples []isa.Word) {
 	defer l.pool.finish()
 	res, have := l.known[k]
 	if !have {
@@ -214,11 +239,17 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 		l.mu.Unlock()
 		var ok bool
 		if res, ok = l.twin(o, k, hard); !ok {
-			res = LearnClass(o, k.name, samples, l.opt.Tests, hard)
+			res, ok = l.cousin(o, k, hard)
+		}
+		if !ok {
+			res = learnClass(o, k.name, samples, l.opt.Tests, hard)
 		}
 		for i, name := range o.ClassOf(res.found) {
 			l.pool.add(name, res.found[i])
 		}
+	}
+	if o.err != nil {
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,9 +259,9 @@ func (l *run) learnOne(o *Oracle, k key, samples []isa.Word) {
 	}
 }
 
-// LearnClass learns the encoding class called name, of which samples are words. It has to
+// learnClass learns the encoding class called name, of which samples are words. It has to
 // predict the text of so many random words (tests), and of those in hard.
-func LearnClass(o *Oracle, name string, samples []isa.Word, tests int, hard []isa.Word) Result {
+func learnClass(o *session, name string, samples []isa.Word, tests int, hard []isa.Word) Result {
 	h := fnv.New64a()
 	fmt.Fprint(h, name)
 	c := &class{o: o, name: name, outside: map[int]Answer{}, rng: rand.New(rand.NewPCG(h.Sum64(), uint64(samples[0].Opcode())))}
@@ -249,9 +280,6 @@ func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Vari
 		c.note("no accepted sample")
 		return nil, 0, 0
 	}
-	if c.silent {
-		return c.silentVariant(), 0, 0
-	}
 	c.survey()
 	c.explore()
 	c.learnControl()
@@ -262,9 +290,9 @@ func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Vari
 	v := c.variant()
 	for round := 0; ; round++ {
 		n := min(tests, 150<<round)
-		misses := c.dropControl(v, c.predict(v, c.random(v, n), 6))
+		misses := c.predict(v, c.random(v, n), 6)
 		if len(misses) == 0 && n >= tests {
-			misses = c.dropControl(v, c.predict(v, c.hard, 6))
+			misses = c.predict(v, c.hard, 6)
 		}
 		if len(misses) == 0 && n >= tests {
 			return v, c.checkSchedules(v), n
@@ -326,7 +354,7 @@ func (c *class) checkSchedules(v *isa.Variant) int {
 	wrong := 0
 	for i, a := range c.o.Ask(ws) {
 		in := t.Decode(ws[i])
-		if a.OK != (in.Status == isa.StatusKnown && !in.BadSched) {
+		if a.OK != ((in.Status == isa.StatusKnown || in.Status == isa.StatusSilent) && !in.BadSched) {
 			wrong++
 			c.note("%s: schedule legal %v, thought %v", ws[i], a.OK, !a.OK)
 		}
@@ -339,6 +367,7 @@ func (c *class) checkSchedules(v *isa.Variant) int {
 func (c *class) learnControl() {
 	a := c.ask([]isa.Word{guardField.MustSet(c.base, 0)})[0]
 	switch {
+	case c.silent: // it does not show
 	case len(a.Text) > 4 && a.Text[:4] == "@UP0":
 		c.guard = isa.GuardUP
 	case len(a.Text) > 3 && a.Text[:3] == "@P0":
@@ -352,7 +381,7 @@ func (c *class) learnControl() {
 		}
 	}
 	w := schedField.MustSet(c.base.AndNot(reuseMask), 2)
-	if !c.ask([]isa.Word{isa.Bits(122, 124).MustSet(w, 3)})[0].OK {
+	if !c.drain && !c.ask([]isa.Word{isa.Bits(122, 124).MustSet(w, 3)})[0].OK {
 		c.sched |= isa.SchedUniform
 	}
 }

@@ -56,12 +56,7 @@ var faddSNaN = isa.Word{Lo: 0x7f80000100007421, Hi: 0x000fca0000000000}
 
 // OpenOracle starts nvdisasm for arch. The fork server is compiled with cc into
 // cache; without a compiler every question starts a process of its own.
-func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (o *Oracle, err error) {
-	defer func() {
-		if lost, ok := recover().(oracleError); ok {
-			o, err = nil, lost.err
-		}
-	}()
+func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (*Oracle, error) {
 	tool, err := exec.LookPath(nvdisasm)
 	if err != nil {
 		return nil, fmt.Errorf("nvdisasm: %w", err)
@@ -70,7 +65,7 @@ func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (o *Oracle, err er
 	if err != nil {
 		return nil, err
 	}
-	o = &Oracle{Arch: arch, tool: tool, dir: dir}
+	o := &Oracle{Arch: arch, tool: tool, dir: dir}
 	preload, err := buildPreload(cache)
 	if err == nil {
 		err = o.start(preload)
@@ -79,7 +74,11 @@ func OpenOracle(nvdisasm string, arch isa.Arch, cache string) (o *Oracle, err er
 		o.Close()
 		return nil, err
 	}
-	a := o.ask([]isa.Word{nop, faddSNaN})
+	a, err := o.ask([]isa.Word{nop, faddSNaN})
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
 	if !a[0].OK {
 		o.Close()
 		return nil, fmt.Errorf("%s does not disassemble a NOP for %s", tool, arch)
@@ -209,20 +208,23 @@ var (
 const batch = 40000
 
 // Ask returns an answer for each word. A question with refused words prints nothing but
-// complaints, one for each of them, so the accepted ones are asked for a second time. It
-// panics with an [oracleError] when nvdisasm is gone; Learn turns that into an error.
-func (o *Oracle) Ask(words []isa.Word) []Answer {
+// complaints, one for each of them, so the accepted ones are asked for a second time. The
+// error says that nvdisasm is gone.
+func (o *Oracle) Ask(words []isa.Word) ([]Answer, error) {
 	out := make([]Answer, 0, len(words))
-	for len(words) > batch {
-		out = append(out, o.ask(words[:batch])...)
-		words = words[batch:]
+	for len(words) > 0 {
+		n := min(len(words), batch)
+		part, err := o.ask(words[:n])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, part...)
+		words = words[n:]
 	}
-	return append(out, o.ask(words)...)
+	return out, nil
 }
 
-type oracleError struct{ err error }
-
-func (o *Oracle) ask(words []isa.Word) []Answer {
+func (o *Oracle) ask(words []isa.Word) ([]Answer, error) {
 	out := make([]Answer, len(words))
 	good := make([]int, 0, len(words))
 	for i, w := range words {
@@ -235,37 +237,47 @@ func (o *Oracle) ask(words []isa.Word) []Answer {
 		for k, i := range good {
 			part[k] = words[i]
 		}
-		text := o.mustAsk(part)
+		text, err := o.raw(part)
+		if err != nil {
+			return nil, err
+		}
 		bad := complaints(text, good, out)
 		switch {
 		case strings.Contains(text, "nvdisasm fatal"):
-			// A word that two classes fit, say: it ends nvdisasm, and is not named.
-			if len(part) > 1 {
-				answers := append(o.ask(part[:len(part)/2]), o.ask(part[len(part)/2:])...)
-				for k, i := range good {
-					out[i] = answers[k]
-				}
-			}
-			return out
+			return out, o.askHalves(part, good, out)
 		case len(bad) > 0:
 			good = remove(good, bad)
 		case refused(text):
-			good = remove(good, map[int]bool{good[o.bisect(part)]: true})
+			k, err := o.bisect(part)
+			if err != nil {
+				return nil, err
+			}
+			good = remove(good, map[int]bool{good[k]: true})
 		default:
 			fill(text, good, out)
-			return out
+			return out, nil
 		}
 	}
-	return out
+	return out, nil
 }
 
-// mustAsk is raw for an nvdisasm that is there.
-func (o *Oracle) mustAsk(words []isa.Word) string {
-	text, err := o.raw(words)
-	if err != nil {
-		panic(oracleError{err})
+// askHalves asks for the two halves of words, of which one ends nvdisasm and is not named:
+// a word that two classes fit, say. The answers go where good says.
+func (o *Oracle) askHalves(words []isa.Word, good []int, out []Answer) error {
+	if len(words) == 1 {
+		return nil
 	}
-	return text
+	half := len(words) / 2
+	for _, at := range [][2]int{{0, half}, {half, len(words)}} {
+		answers, err := o.ask(words[at[0]:at[1]])
+		if err != nil {
+			return err
+		}
+		for k, a := range answers {
+			out[good[at[0]+k]] = a
+		}
+	}
+	return nil
 }
 
 func refused(text string) bool {
@@ -309,17 +321,21 @@ func remove(s []int, drop map[int]bool) []int {
 }
 
 // bisect finds the first refused word of a list when nvdisasm names no address.
-func (o *Oracle) bisect(words []isa.Word) int {
+func (o *Oracle) bisect(words []isa.Word) (int, error) {
 	lo, hi := 0, len(words) // words[:lo] are accepted, words[:hi] are not
 	for lo+1 < hi {
 		mid := (lo + hi) / 2
-		if refused(o.mustAsk(words[:mid])) {
+		text, err := o.raw(words[:mid])
+		if err != nil {
+			return 0, err
+		}
+		if refused(text) {
 			hi = mid
 		} else {
 			lo = mid
 		}
 	}
-	return lo
+	return lo, nil
 }
 
 // fill matches the printed lines with the words by address, so that a word without
@@ -350,57 +366,4 @@ func Normalize(text string) string {
 		text = strings.ReplaceAll(text, "  ", " ")
 	}
 	return text
-}
-
-// ClassOf returns nvdisasm's name of each word's encoding class, or "" for a word
-// that has none. It asks with a schedule value that no class has.
-func (o *Oracle) ClassOf(words []isa.Word) []string {
-	odd := make([]isa.Word, len(words))
-	for i, w := range words {
-		odd[i] = schedField.MustSet(quieten(w).AndNot(reuseMask), 0x10)
-	}
-	out := make([]string, len(words))
-	for i, a := range o.Ask(odd) {
-		out[i] = a.Class
-	}
-	return out
-}
-
-// AskAtZero is Ask for words whose text may depend on their address: it asks for each
-// at two addresses, and rewrites the number that moves with the address to what it would
-// be at address 0.
-func (o *Oracle) AskAtZero(words []isa.Word) []Answer {
-	first := o.Ask(words)
-	second := o.Ask(append([]isa.Word{nop}, words...))[1:]
-	for i := range first {
-		switch {
-		case !first[i].OK:
-		case first[i].PC == second[i].PC:
-			first[i] = o.Ask(words[i : i+1])[0]
-		default:
-			first[i].Text = atZero(first[i], second[i])
-			first[i].PC = 0
-		}
-	}
-	return first
-}
-
-func atZero(a, b Answer) string {
-	x, y := tokenize(a.Text), tokenize(b.Text)
-	if len(x) != len(y) {
-		return a.Text
-	}
-	for i := range x {
-		m, ok1 := readNumber(x[i])
-		n, ok2 := readNumber(y[i])
-		if x[i] == y[i] || !ok1 || !ok2 || m.prefix != "0x" || n.value-m.value != int64(b.PC-a.PC) {
-			continue
-		}
-		v := m.value - int64(a.PC)
-		x[i] = fmt.Sprintf("0x%x", v)
-		if v < 0 {
-			x[i] = fmt.Sprintf("-0x%x", -v)
-		}
-	}
-	return strings.Join(x, "")
 }

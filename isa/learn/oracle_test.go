@@ -9,10 +9,9 @@ import (
 )
 
 // openOracle starts nvdisasm for arch, or skips the test.
-func openOracle(t *testing.T, arch isa.Arch) *Oracle {
+func openOracle(t *testing.T, tool string, arch isa.Arch) *Oracle {
 	t.Helper()
-	tool := oracletest.Tool(t, "nvdisasm")
-	o, err := OpenOracle(tool, arch, t.TempDir())
+	o, err := OpenOracle(oracletest.Tool(t, tool), arch, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +25,12 @@ var ldg = isa.Word{Lo: 0x0000000402047981, Hi: 0x001ea8000c1e1900}
 // What one word and nvdisasm teach of LDG is what the bit-layout page of LDG says: evict
 // at 84–86, prefetch at 68–69, size at 73–75.
 func TestLearnLDG(t *testing.T) {
-	o := openOracle(t, isa.Arch{SM: 90})
+	o := openOracle(t, "nvdisasm", isa.Arch{SM: 90}).session()
 	name := o.ClassOf([]isa.Word{ldg})[0]
 	if name != "ldg_memdesc__Ra64" {
 		t.Fatalf("the class is %q", name)
 	}
-	r := LearnClass(o, name, []isa.Word{ldg}, 500, nil)
+	r := learnClass(o, name, []isa.Word{ldg}, 500, nil)
 	if r.Variant == nil || r.Misses != 0 {
 		t.Fatal(r)
 	}
@@ -59,7 +58,7 @@ func TestLearnLDG(t *testing.T) {
 // The classes of CCTL share out the values of bits 87–90, and what one of them refuses may be
 // legal in another. A table of all of them says of every value what nvdisasm says.
 func TestLearnSharedField(t *testing.T) {
-	o := openOracle(t, isa.Arch{SM: 100, Suffix: "a"})
+	o := openOracle(t, "nvdisasm", isa.Arch{SM: 100, Suffix: "a"}).session()
 	cctl := isa.Word{Lo: 0x000010000200798f, Hi: 0x000fe80000800100} // CCTL.E.PF2 [R2+0x1000]
 	var ws []isa.Word
 	for op := range uint64(16) {
@@ -81,7 +80,7 @@ func TestLearnSharedField(t *testing.T) {
 	}
 	var vs []*isa.Variant
 	for name, words := range samples {
-		r := LearnClass(o, name, words, 300, nil)
+		r := learnClass(o, name, words, 300, nil)
 		if r.Variant == nil || r.Misses != 0 {
 			t.Fatal(r)
 		}
@@ -101,7 +100,7 @@ func TestAsk(t *testing.T) {
 	for name, cc := range map[string]string{"fork server": "", "no compiler": "no-such-compiler"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("CC", cc)
-			o := openOracle(t, isa.Arch{SM: 90})
+			o := openOracle(t, "nvdisasm", isa.Arch{SM: 90})
 			if (o.cmd == nil) != (cc != "") {
 				t.Fatalf("fork server: %v", o.cmd != nil)
 			}
@@ -118,7 +117,10 @@ func checkAnswers(t *testing.T, o *Oracle) {
 	bad := isa.Word{Lo: 0x7fff, Hi: nop.Hi}
 	undefined := schedField.MustSet(nop, 0x10)
 	before := o.Questions
-	as := o.Ask([]isa.Word{nop, bad, undefined, {}, ldg, bad})
+	as, err := o.Ask([]isa.Word{nop, bad, undefined, {}, ldg, bad})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if n := o.Questions - before; n > 2 {
 		t.Errorf("%d questions, want 2", n)
 	}
@@ -135,7 +137,7 @@ func checkAnswers(t *testing.T, o *Oracle) {
 // A word that is of two classes ends nvdisasm, which does not say where it stands; the
 // others get their answers all the same.
 func TestAskFatal(t *testing.T) {
-	o := openOracle(t, isa.Arch{SM: 75})
+	o := openOracle(t, "nvdisasm", isa.Arch{SM: 75}).session()
 	both := isa.Word{Lo: 0x43cfe7ca00d97321, Hi: 0x000202ddd1007212} // ald_PHYS_ and ald__PATCH_RaNonRZOffset_P_RbRZ
 	bad := isa.Word{Lo: 0x7fff, Hi: nop.Hi}
 	as := o.Ask([]isa.Word{nop, bad, both, nop, both, bad, nop})
@@ -149,15 +151,10 @@ func TestAskFatal(t *testing.T) {
 // Volta has no uniform registers, and nvdisasm ignores bit 91 in most of its classes: what
 // was learned of a class serves its twin.
 func TestTwin(t *testing.T) {
-	tool := oracletest.Tool(t, "nvdisasm12")
-	o, err := OpenOracle(tool, isa.Arch{SM: 70}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(o.Close)
+	o := openOracle(t, "nvdisasm12", isa.Arch{SM: 70}).session()
 	fadd := isa.Word{Lo: 0x0000000502047221, Hi: 0x000fca0000000000} // FADD R4, R2, R5
 	name := o.ClassOf([]isa.Word{fadd})[0]
-	r := LearnClass(o, name, []isa.Word{fadd}, 300, nil)
+	r := learnClass(o, name, []isa.Word{fadd}, 300, nil)
 	l := &run{opt: Options{Tests: 300}, results: map[key]Result{{r.Opcode, name}: r}}
 	twin, ok := l.twin(o, key{r.Opcode ^ 1<<12, name}, nil)
 	if !ok || twin.Tested != 300 {

@@ -115,7 +115,7 @@ func (c *class) checkPair(a, b int, w isa.Word, ans Answer, singles []Answer, te
 		}
 		return
 	case ans.Text == "":
-		if singles[a].Silent() == singles[b].Silent() && !singles[a].Silent() {
+		if singles[a].Silent() == singles[b].Silent() && !singles[a].Silent() || c.silent && okA != okB {
 			c.needLegality(a, b)
 		}
 		return

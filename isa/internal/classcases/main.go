@@ -116,7 +116,11 @@ func sharedCases(o *learn.Oracle, dir string, base isa.Arch, table *isa.Table) (
 	if err != nil {
 		return nil, err
 	}
-	for i, text := range texts(o, words(cs)) {
+	said, err := texts(o, words(cs))
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range said {
 		c := cs[i]
 		in := table.Decode(c.Word)
 		if text != c.Text || in.Variant == nil || in.Variant.Class != c.Class {
@@ -139,9 +143,13 @@ func words(cs []cases.Case) []isa.Word {
 }
 
 // texts asks for the texts of words at address 0.
-func texts(o *learn.Oracle, ws []isa.Word) []string {
+func texts(o *learn.Oracle, ws []isa.Word) ([]string, error) {
+	answers, err := o.AskAtZero(ws)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]string, len(ws))
-	for i, a := range o.AskAtZero(ws) {
+	for i, a := range answers {
 		switch {
 		case a.Silent():
 			out[i] = cases.Silent
@@ -149,7 +157,7 @@ func texts(o *learn.Oracle, ws []isa.Word) []string {
 			out[i] = a.Text
 		}
 	}
-	return out
+	return out, nil
 }
 
 // say returns the text of a case as the table has it.
@@ -168,7 +176,11 @@ func choose(o *learn.Oracle, table *isa.Table, v *isa.Variant) (cases.Case, erro
 		ws = learn.PlainWords(v)
 	}
 	best := cases.Case{}
-	for i, text := range texts(o, ws) {
+	said, err := texts(o, ws)
+	if err != nil {
+		return best, err
+	}
+	for i, text := range said {
 		in := table.Decode(ws[i])
 		if in.Variant != v || in.BadSched || text == "" || len(text) <= len(best.Text) {
 			continue
