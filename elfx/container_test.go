@@ -400,3 +400,29 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// A cubin does not record the suffix f: its entry is found under both names, and the
+// entry's name is the one that is shown.
+func TestFamilyEntries(t *testing.T) {
+	cubin := mustRead(t, "cubin/new/sm_100/cache.cubin")
+	cubin = append(bytes.Clone(cubin), make([]byte, alignUp(len(cubin), 8)-len(cubin))...)
+	var b []byte
+	for _, flag := range []uint64{0, FlagFamily, FlagAccel} {
+		b = append(b, makeEntry(rawELF, 100, flag, cubin)...)
+	}
+	f := mustOpen(t, "f", makeFatbin(b))
+	for sel, want := range map[string]int{"sm_100": 2, "sm_100f": 1, "sm_100a": 1} {
+		if got, err := f.Select(sel); err != nil || len(got) != want {
+			t.Errorf("%s: %d entries, %v; want %d", sel, len(got), err, want)
+		}
+	}
+	for i, want := range []string{"sm_100", "sm_100f", "sm_100"} {
+		c, err := f.Entries()[i].Cubin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Entries()[i].ArchOf(c); got != want {
+			t.Errorf("entry #%d: %s, want %s", i+1, got, want)
+		}
+	}
+}

@@ -127,6 +127,21 @@ func (e *Entry) Arch() string {
 	return fmt.Sprintf("sm_%d%s", e.SM, e.Suffix)
 }
 
+// IsFor reports whether the entry is for an architecture as people name it. The suffix f
+// is the container's alone, the cubin of an entry for sm_100f says sm_100: both names do.
+func (e *Entry) IsFor(sm int, suffix string) bool {
+	return e.SM == sm && (e.Suffix == suffix || e.Suffix == "f" && suffix == "")
+}
+
+// ArchOf returns the architecture of the entry's cubin, with the suffix f where the
+// entry has it, which the cubin does not record.
+func (e *Entry) ArchOf(c *Cubin) string {
+	if e.Suffix == "f" && c.SM == e.SM && c.Suffix == "" {
+		return e.Arch()
+	}
+	return c.Arch
+}
+
 // Target returns the architecture as nvcc spells it for this kind of entry:
 // compute_90a for PTX and LTO IR, else Arch.
 func (e *Entry) Target() string {

@@ -118,6 +118,6 @@ func parseSelector(part string) (func(*Entry) bool, error) {
 	}
 	return func(e *Entry) bool {
 		isVirtual := e.Kind == KindPTX || e.Kind == KindLTOIR
-		return e.SM == sm && e.Suffix == suffix && isVirtual == virtual && e.Kind != KindConcat
+		return e.IsFor(sm, suffix) && isVirtual == virtual && e.Kind != KindConcat
 	}, nil
 }

@@ -18,6 +18,9 @@ type WriteOption struct {
 	// Check is called with the path of the temporary file before that takes its place;
 	// an error leaves everything as it was. Devices and pipes are not checked.
 	Check func(path string) error
+	// New is for a file that replaces nothing: where there is something at the path the
+	// error is fs.ErrExist. Such files are not synced.
+	New bool
 }
 
 // unfinished has the paths of temporary files that are being written.
@@ -37,6 +40,11 @@ func RemoveUnfinished() {
 // file keeps its mode, a symbolic link is followed, a hard link is broken with a
 // warning. Devices and pipes are written to as they are.
 func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err error) {
+	if opt.New {
+		if _, err := os.Lstat(path); err == nil {
+			return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+		}
+	}
 	path, err = followLinks(path)
 	if err != nil {
 		return err
@@ -76,8 +84,10 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
+	if !opt.New {
+		if err := f.Sync(); err != nil {
+			return err
+		}
 	}
 	if err := f.Close(); err != nil {
 		return err
@@ -87,11 +97,26 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
+	if opt.New {
+		return link(f.Name(), path)
+	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
 	syncDir(filepath.Dir(path))
 	return nil
+}
+
+// link gives a temporary file its name unless there is one by now.
+func link(tmp, path string) error {
+	err := os.Link(tmp, path)
+	switch {
+	case err == nil:
+		return os.Remove(tmp)
+	case errors.Is(err, fs.ErrExist):
+		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	return os.Rename(tmp, path) // a file system without links
 }
 
 // followLinks resolves symbolic links of path, also one whose target does not exist.

@@ -35,8 +35,8 @@ func (r *diffRun) printer(a, b *diffSide) *diff.Printer {
 	if r.sides {
 		p.SideBySide = r.width
 	}
-	if !r.mangled {
-		p.Demangle = elfx.Demangle
+	if p.Demangle = shownName; r.mangled {
+		p.Demangle = elfx.Printable
 	}
 	if r.color() {
 		p.Paint = paintDiff
@@ -93,14 +93,14 @@ func (t *diffTable) kernel(*diff.KernelDiff) error { return nil }
 
 func (t *diffTable) end(res *diff.Result) error {
 	r := t.run
-	name := elfx.Demangle
+	name := shownName
 	if r.mangled {
-		name = func(s string) string { return s }
+		name = elfx.Printable
 	}
 	switch {
 	case r.explain:
 		for _, line := range res.Explain(name) {
-			fmt.Fprintln(r.stdout, line)
+			fmt.Fprintln(r.stdout, printableLine(line))
 		}
 	case r.stat:
 		for _, row := range res.Counting() {

@@ -303,7 +303,7 @@ func (d *disFile) use(s *disCubin, t *disText) error {
 		if d.style.Stable { // without the file and the number in it
 			name = "cubin"
 		}
-		d.stdout.WriteString(d.paint(ansiBold, fmt.Sprintf("// %s (%s)", name, s.target.Cubin.Arch)) + "\n")
+		d.stdout.WriteString(d.paint(ansiBold, fmt.Sprintf("// %s (%s)", elfx.Printable(name), s.entry.ArchOf(s.target.Cubin))) + "\n")
 		d.headed = s
 	}
 	text := t.buf
@@ -328,11 +328,11 @@ func (d *disFile) kernel(out *disText, s *disCubin, k *elfx.Kernel, c *code.Kern
 		return
 	}
 	if d.style.Stable {
-		out.buf = append(out.buf, "// kernel "+diff.StableName(k.Name)+"\n"...)
+		out.buf = append(out.buf, "// kernel "+elfx.Printable(diff.StableName(k.Name))+"\n"...)
 	} else {
-		out.buf = append(out.buf, listing.Header(c, s.target.Cubin.Arch)+"\n"...)
+		out.buf = append(out.buf, listing.Header(c, s.entry.ArchOf(s.target.Cubin))+"\n"...)
 		if full := k.Demangled(); full != k.Name {
-			out.buf = append(out.buf, "//   "+full+"\n"...)
+			out.buf = append(out.buf, "//   "+elfx.Printable(full)+"\n"...)
 		}
 	}
 	switch {

@@ -43,7 +43,7 @@ type jsonInst struct {
 // appendKernelJSON appends one line with a kernel and its instructions, or those at
 // the addresses in matches.
 func appendKernelJSON(dst []byte, k *elfx.Kernel, c *code.Kernel, t *code.Target, e *elfx.Entry, matches []int) []byte {
-	j := jsonKernel{File: c.File, Arch: t.Cubin.Arch, Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size, Instructions: []jsonInst{}}
+	j := jsonKernel{File: c.File, Arch: e.ArchOf(t.Cubin), Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size, Instructions: []jsonInst{}}
 	if c.Entry != "" {
 		j.Entry = e.Number
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -24,10 +25,11 @@ anything that ls takes; FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx name single e
       --list           print the names and write nothing
   -a, --arch ARCH      only entries for ARCH (sm_90a, 90a, …); repeatable
   -k, --kernel GLOB    only cubins with a kernel of that mangled, C++ or bare name
-      --kind LIST      elf, ptx, lto-ir, unknown, … (default elf,ptx)
+      --kind LIST      elf, ptx, lto-ir, unknown, … (default elf,ptx, and with
+                       FILE#ENTRY all but concat)
       --force          replace files that exist
-      --rebuild OUT    write one .fatbin with the chosen entries and no others, all
-                       kinds unless --kind is given
+      --rebuild OUT    write one .fatbin with the chosen entries of one FILE and no
+                       others, all kinds unless --kind is given
       --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G)
 
 Names are FILE.NUMBER.ARCH.cubin or .ptx, made of letters, digits and . _ - only; the
@@ -50,18 +52,19 @@ func init() {
 type extraction struct {
 	*env
 	narrowing
-	dir     string
-	list    bool
-	force   bool
-	kinds   []string
-	rebuild string
-	chosen  bool              // --kind was given
-	inputs  map[string]string // no output may take their place, even with --force
-	names   map[string]bool
-	status  int
-	written int
-	bytes   int64
-	thin    *os.File // what --rebuild has so far
+	dir      string
+	list     bool
+	force    bool
+	kinds    []string
+	rebuild  string
+	chosen   bool              // --kind was given
+	inputs   map[string]string // no output may take their place, even with --force
+	names    map[string]bool
+	status   int
+	written  int
+	bytes    int64
+	thin     *os.File // what --rebuild has so far
+	thinFrom string   // the file that it is from
 }
 
 func runExtract(e *env, args []string) error {
@@ -95,6 +98,9 @@ func runExtract(e *env, args []string) error {
 	if err := e.notEmpty("output", "rebuild"); err != nil {
 		return err
 	}
+	if name := filepath.Base(x.rebuild); hostName.MatchString(name) {
+		return e.usagef("--rebuild writes a fatbin, %s is the name of another kind of file", name)
+	}
 	opt, err := x.options()
 	if err != nil {
 		return err
@@ -110,6 +116,9 @@ func runExtract(e *env, args []string) error {
 	}
 	return x.end(worse(status, x.status))
 }
+
+// hostName fits the names of files that hold fatbins and are none.
+var hostName = regexp.MustCompile(`(?i)\.(so(\.[0-9.]+)?|o|a|obj|lib|dll|exe|whl|zip|cubin|ptx)$`)
 
 // knownKind reports whether entries can have a kind of that name.
 func knownKind(name string) bool {
@@ -129,7 +138,7 @@ func (x *extraction) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	var want []*elfx.Entry
 	for _, e := range f.Entries() {
-		if (selected == nil || selected[e]) && x.archWanted(e) && x.kindWanted(e) && x.hasKernel(e) {
+		if (selected == nil || selected[e]) && x.archWanted(e) && x.kindWanted(e, selected != nil) && x.hasKernel(e) {
 			want = append(want, e)
 		}
 	}
@@ -170,8 +179,12 @@ func (x *extraction) fail(err error) {
 	x.status = worse(x.status, 2)
 }
 
-// kindWanted applies --kind. A concatenation is extracted by its parts.
-func (x *extraction) kindWanted(e *elfx.Entry) bool {
+// kindWanted applies --kind, without which an entry that is named is wanted whatever its
+// kind. A concatenation is extracted by its parts.
+func (x *extraction) kindWanted(e *elfx.Entry, named bool) bool {
+	if named && !x.chosen && x.rebuild == "" {
+		return e.Kind != elfx.KindConcat
+	}
 	if x.rebuild != "" && !x.chosen {
 		return e.Parent == nil || len(x.arches) > 0
 	}
@@ -286,6 +299,20 @@ func entryData(e *elfx.Entry, buf []byte) ([]byte, error) {
 // addThin appends the chosen entries to the fatbin of --rebuild. It grows in a temporary
 // file, since each input is closed before the next.
 func (x *extraction) addThin(want []*elfx.Entry) error {
+	if len(want) == 0 {
+		return nil
+	}
+	containers := map[*elfx.Container]bool{}
+	for _, e := range want {
+		containers[e.Container] = true
+	}
+	if file := want[0].File.Name; x.thin != nil {
+		x := usagef("%s and %s have chosen entries, --rebuild writes the fatbins of one file", x.thinFrom, file)
+		x.hint = "cupatch fatbin makes one fatbin of several cubins"
+		return x
+	} else if x.thinFrom = file; len(containers) > 1 {
+		x.warnf("%s has %d fatbins, one for each that the entries come from; what is given the file loads the first", x.rebuild, len(containers))
+	}
 	out, err := elfx.BuildFatbin(want)
 	if err != nil {
 		return err
@@ -336,25 +363,13 @@ func (x *extraction) writeRebuilt() error {
 	return err
 }
 
-// create writes a new file. What exists is not touched without --force, and then
-// replaced, not written into; a failure leaves no partial file.
+// create writes a new file, which has its name when it is complete. What exists is not
+// touched without --force.
 func (x *extraction) create(path string, write func(io.Writer) error) error {
 	if x.force {
 		if in := x.inputs[realName(path, false)]; in != "" {
 			return usagef("%s would overwrite the input %s", path, in)
 		}
-		return writeFile(path, patch.WriteOption{}, write)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		os.Remove(path)
-	}
-	return err
+	return writeFile(path, patch.WriteOption{New: !x.force}, write)
 }

@@ -66,7 +66,9 @@ func (x *extraction) writeAll(jobs []extractJob) error {
 		}
 		x.written++
 		x.bytes += j.size
-		fmt.Fprintln(x.stdout, filepath.Join(x.dir, j.name))
+		if !x.quiet {
+			fmt.Fprintln(x.stdout, filepath.Join(x.dir, j.name))
+		}
 	}
 	if len(there) > 0 {
 		x.fail(existsError(there))

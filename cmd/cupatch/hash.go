@@ -225,10 +225,10 @@ func (r *hashRun) print(j jsonHash) {
 		at = fmt.Sprintf("%s#%d", j.File, j.Entry)
 	}
 	if j.Kernel == "" && j.Arch == "" {
-		fmt.Fprintf(r.stdout, "%s%d %s file %s (%s)\n", j.Level, j.Version, j.Hash, at, plural(j.Kernels, "kernel", "kernels"))
+		fmt.Fprintf(r.stdout, "%s%d %s file %s (%s)\n", j.Level, j.Version, j.Hash, elfx.Printable(at), plural(j.Kernels, "kernel", "kernels"))
 		return
 	}
-	fmt.Fprintf(r.stdout, "%s%d %s %s %s %s\n", j.Level, j.Version, j.Hash, j.Arch, at, j.Kernel)
+	fmt.Fprintf(r.stdout, "%s%d %s %s %s %s\n", j.Level, j.Version, j.Hash, j.Arch, elfx.Printable(at), elfx.Printable(j.Kernel))
 }
 
 // groups prints the kernels that share a hash, or a name, in groups.

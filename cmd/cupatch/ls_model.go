@@ -42,7 +42,8 @@ type lsContainer struct {
 	Size    int64      `json:"size"`
 	Error   string     `json:"error,omitempty"`
 	Loads   *lsLoad    `json:"loads,omitempty"`
-	Count   int        `json:"entry_count"` // also those that were not asked for
+	Unread  string     `json:"never_loaded,omitempty"` // why it has no Loads
+	Count   int        `json:"entry_count"`            // also those that were not asked for
 	Entries []*lsEntry `json:"entries"`
 }
 
@@ -81,6 +82,7 @@ type lsEntry struct {
 	Relocatable bool        `json:"relocatable,omitempty"`
 	Debug       bool        `json:"debug,omitempty"`
 	Mercury     bool        `json:"mercury,omitempty"`
+	Obfuscated  bool        `json:"obfuscated,omitempty"`
 	PartOf      int         `json:"part_of,omitempty"`
 	DuplicateOf string      `json:"duplicate_of,omitempty"`
 	Loaded      bool        `json:"loaded,omitempty"`
@@ -136,7 +138,10 @@ func (r *lsRun) describeFile(f *elfx.File, selected map[*elfx.Entry]bool) *lsFil
 func (r *lsRun) describeContainer(c *elfx.Container, selected map[*elfx.Entry]bool, sum *lsFor) *lsContainer {
 	out := &lsContainer{Kind: c.Kind.String(), Offset: c.Offset, Size: c.Size, Count: len(c.Entries), Error: r.problem(c.Err)}
 	var chosen *elfx.Entry
-	if sum != nil && !linkerInput(c) {
+	if sum != nil {
+		out.Unread = neverLoaded(c)
+	}
+	if sum != nil && out.Unread == "" {
 		e, how := c.Choose(r.device)
 		chosen, out.Loads = e, &lsLoad{How: how.String()}
 		if e != nil {
@@ -166,10 +171,29 @@ func (r *lsRun) describeContainer(c *elfx.Container, selected map[*elfx.Entry]bo
 	return out
 }
 
-// linkerInput reports whether the container holds device code for the linker, which a
-// driver never loads: the units of a program built with -rdc=true.
-func linkerInput(c *elfx.Container) bool {
-	return c.Region.Name == "__nv_relfatbin" || c.Region.Name == "__nv_rel"
+// neverLoaded says why a driver never loads the container as it is, or nothing.
+func neverLoaded(c *elfx.Container) string {
+	r := c.Region
+	switch {
+	case r.Name == "__nv_relfatbin" || r.Name == "__nv_rel" || relocatable(c):
+		return "for the linker"
+	case r.File.Kind == elfx.FileFatbin && c != r.Containers[0]:
+		return "not the first fatbin of the file, which alone is read"
+	}
+	return ""
+}
+
+// relocatable reports whether the container holds device code for the linker: the units
+// of a program built with -rdc=true. Its cubins are all of one type.
+func relocatable(c *elfx.Container) bool {
+	for _, e := range c.Entries {
+		if e.Kind == elfx.KindELF {
+			if c, err := e.Cubin(); err == nil {
+				return c.Type == 1
+			}
+		}
+	}
+	return false
 }
 
 // describeEntry lists an entry, or returns nil when it has none of the kernels asked for.
@@ -177,7 +201,7 @@ func (r *lsRun) describeEntry(e *elfx.Entry, loaded bool) *lsEntry {
 	out := &lsEntry{
 		Number: e.Number, ID: e.ID(), Kind: e.Kind.String(), Arch: e.Target(), Compression: e.Compression.String(),
 		Offset: e.Offset, Stored: e.StoredSize, Size: e.Size, Name: e.Name, Options: e.Options, Flags: e.FlagNames(),
-		Debug: e.Flags&elfx.FlagDebug != 0, Loaded: loaded,
+		Debug: e.Flags&elfx.FlagDebug != 0, Obfuscated: e.Obfuscated(), Loaded: loaded,
 	}
 	if e.Kind == elfx.KindUnknown {
 		out.Kind += " " + strconv.Itoa(int(e.RawKind))

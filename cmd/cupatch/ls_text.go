@@ -12,7 +12,7 @@ import (
 // writeFile prints the tree of a file.
 func (r *lsRun) writeFile(f *lsFile, depth int) {
 	pad := strings.Repeat("  ", depth)
-	fmt.Fprintf(r.stdout, "%s%s: %s, %d bytes\n", pad, r.paint(ansiBold, f.Name), f.Kind, f.Size)
+	fmt.Fprintf(r.stdout, "%s%s: %s, %d bytes\n", pad, r.paint(ansiBold, elfx.Printable(f.Name)), f.Kind, f.Size)
 	r.writeError(pad+"  ", f.Error)
 	for _, s := range f.Sections {
 		inner := pad + "  "
@@ -34,7 +34,7 @@ func (r *lsRun) writeFile(f *lsFile, depth int) {
 
 func (r *lsRun) writeError(pad, msg string) {
 	if msg != "" {
-		fmt.Fprintf(r.stdout, "%s%s\n", pad, r.paint(ansiRed, "error: "+msg))
+		fmt.Fprintf(r.stdout, "%s%s\n", pad, r.paint(ansiRed, "error: "+printableLines(msg)))
 	}
 }
 
@@ -43,7 +43,7 @@ func (r *lsRun) writeSection(pad string, s *lsSection) {
 	if name == "" {
 		name = "whole file"
 	} else {
-		name = "section " + name
+		name = "section " + elfx.Printable(name)
 	}
 	fmt.Fprintf(r.stdout, "%s%s at 0x%x: %d bytes", pad, name, s.Offset, s.Size)
 	if a := s.Account; a != nil {
@@ -67,8 +67,11 @@ func (r *lsRun) writeContainer(pad string, c *lsContainer) {
 		}
 		fmt.Fprintf(r.stdout, "%s%s at 0x%x: %s, %d bytes", pad, c.Kind, c.Offset, count, c.Size)
 		inner += "  "
-		if c.Loads != nil && c.Loads.Entry == 0 {
+		switch {
+		case c.Loads != nil && c.Loads.Entry == 0:
 			fmt.Fprint(r.stdout, r.paint(ansiRed, " (nothing to load)"))
+		case c.Unread != "":
+			fmt.Fprintf(r.stdout, " (never loaded: %s)", c.Unread)
 		}
 		fmt.Fprintln(r.stdout)
 	}
@@ -132,11 +135,14 @@ func (e *lsEntry) notes() []string {
 	if e.Mercury {
 		out = append(out, "Mercury")
 	}
+	if e.Obfuscated {
+		out = append(out, "obfuscated")
+	}
 	if o := strings.TrimSpace(e.Options); o != "" {
-		out = append(out, "options "+o)
+		out = append(out, "options "+elfx.Printable(o))
 	}
 	if e.Name != "" {
-		out = append(out, "from "+e.Name)
+		out = append(out, "from "+elfx.Printable(e.Name))
 	}
 	return out
 }
@@ -150,7 +156,7 @@ func (r *lsRun) writeKernel(pad string, k *lsKernel) {
 	if !k.Entry {
 		what = "function"
 	}
-	fmt.Fprintf(r.stdout, "%s%s %s: %s", pad, what, name, plural(k.Instructions, "instruction", "instructions"))
+	fmt.Fprintf(r.stdout, "%s%s %s: %s", pad, what, elfx.Printable(name), plural(k.Instructions, "instruction", "instructions"))
 	for _, p := range []struct {
 		n    int
 		unit string

@@ -161,7 +161,7 @@ func (e *env) finish(err error) int {
 
 // report writes err, and its hint if it has one, to standard error.
 func (e *env) report(err error) {
-	fmt.Fprintf(e.stderr, "cupatch: error: %v\n", err)
+	fmt.Fprintf(e.stderr, "cupatch: error: %s\n", printableLines(err.Error()))
 	if hint := hintOf(err); hint != "" {
 		fmt.Fprintf(e.stderr, "cupatch: hint: %s\n", hint)
 	}
@@ -170,7 +170,7 @@ func (e *env) report(err error) {
 // warnf writes a warning to standard error unless -q asks for silence.
 func (e *env) warnf(format string, args ...any) {
 	if !e.quiet {
-		fmt.Fprintf(e.stderr, "cupatch: warning: "+format+"\n", args...)
+		fmt.Fprintf(e.stderr, "cupatch: warning: %s\n", printableLines(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -201,7 +201,7 @@ func (e *env) warnEach(file string, list []check.Warning) {
 // notef writes a line of talk to standard error unless -q asks for silence.
 func (e *env) notef(format string, args ...any) {
 	if !e.quiet {
-		fmt.Fprintf(e.stderr, "cupatch: "+format+"\n", args...)
+		fmt.Fprintf(e.stderr, "cupatch: %s\n", printableLines(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -81,7 +81,7 @@ func (m *misses) addKernels(cubins []*elfx.Entry) {
 		}
 		kernels := c.Kernels()
 		for i := range kernels {
-			m.add(kernels[i].Demangled())
+			m.add(shownName(kernels[i].Name))
 		}
 		e.Done()
 	}

@@ -54,7 +54,7 @@ func someOf(names map[string]bool) string {
 func (r *gpuRun) describe(choices [][]*gpu.Program) error {
 	for _, list := range choices {
 		for _, p := range list {
-			fmt.Fprintf(r.stdout, "%s: kernel %s, %s, %s, %d bytes of shared memory\n", p.Name, p.Kernel.Demangled(), p.Cubin.Arch, plural(p.Kernel.Regs, "register", "registers"), p.Kernel.Shared)
+			fmt.Fprintf(r.stdout, "%s: kernel %s, %s, %s, %d bytes of shared memory\n", p.Name, shownName(p.Kernel.Name), p.Cubin.Arch, plural(p.Kernel.Regs, "register", "registers"), p.Kernel.Shared)
 			for i, q := range p.Kernel.ParamList() {
 				fmt.Fprintf(r.stdout, "  parameter %d: %s at 0x%x: %s\n", i+1, plural(q.Size, "byte", "bytes"), q.Offset, r.launch.Args[i].Text)
 			}

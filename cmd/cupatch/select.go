@@ -74,7 +74,7 @@ func (n *narrowing) archWanted(e *elfx.Entry) bool {
 	}
 	for _, a := range n.arches {
 		sm, suffix, _, err := elfx.ParseArch(a)
-		if err == nil && sm == e.SM && suffix == e.Suffix {
+		if err == nil && e.IsFor(sm, suffix) {
 			return true
 		}
 	}

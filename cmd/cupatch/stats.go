@@ -167,7 +167,7 @@ func (r *statsRun) count(f *elfx.File, s *statsCubin, kernels []*elfx.Kernel) *s
 			continue
 		}
 		j := jsonStats{
-			File: f.Name, Arch: s.target.Cubin.Arch, Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stats: n,
+			File: f.Name, Arch: s.entry.ArchOf(s.target.Cubin), Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stats: n,
 		}
 		if f.Kind != elfx.FileCubin {
 			j.Entry = s.entry.Number
@@ -175,7 +175,7 @@ func (r *statsRun) count(f *elfx.File, s *statsCubin, kernels []*elfx.Kernel) *s
 		if d := k.Demangled(); d != k.Name {
 			j.Demangled = d
 		}
-		r.print(&out.buf, j, listing.Header(s.target.Kernel(k), s.target.Cubin.Arch)[len("// "):])
+		r.print(&out.buf, j, listing.Header(s.target.Kernel(k), s.entry.ArchOf(s.target.Cubin))[len("// "):])
 	}
 	return out
 }

@@ -277,5 +277,6 @@ func SplitControl(s string) (code *isa.Control, text string, pos int, err error)
 func SameArch(header, cubin string) bool {
 	a, err1 := isa.ParseArch(header)
 	b, err2 := isa.ParseArch(cubin)
-	return header == "" || err1 != nil || err2 != nil || a == b
+	// The suffix f is the container's alone.
+	return header == "" || err1 != nil || err2 != nil || a == b || a.SM == b.SM && a.Suffix == "f" && b.Suffix == ""
 }
