@@ -191,6 +191,15 @@ func (e *Entry) Stored() bool { return e.Size > 0 && e.FileOffset(0) >= 0 }
 // member of a zip file that is so of entries that are not Stored, too.
 func (e *Entry) Shared() bool { return e.Parent != nil || e.Compression == Stored }
 
+// SizeFields returns the stretches of the file, from and to, in which the entry's header
+// tells sizes: they change when its payload does.
+func (e *Entry) SizeFields() [][2]int64 {
+	return [][2]int64{
+		{e.Offset + offPayloadSize, e.Offset + offPackedSize + 4},
+		{e.Offset + offSize, e.Offset + offSize + 8},
+	}
+}
+
 // Raw returns the bytes as they are stored, without padding, or nil for a part of a
 // compressed concatenation.
 func (e *Entry) Raw() []byte {

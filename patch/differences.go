@@ -35,7 +35,7 @@ func (d Difference) String() string {
 
 // Differences returns every difference between old, with edits applied by entry
 // number, and now. An edit that is not in now is a difference too.
-func Differences(old, now *elfx.File, edits map[int][]edit.Edit) ([]Difference, error) {
+func Differences(old, now *elfx.File, edits Edits) ([]Difference, error) {
 	var out []Difference
 	a, b := old.Entries(), now.Entries()
 	if len(a) != len(b) {

@@ -1,5 +1,6 @@
-// Package patch compares files before and after, applies edited listings, and writes
-// files as a whole or not at all.
+// Package patch changes files with GPU code: it opens any container, plans the edits that
+// rules or an edited listing make, writes the file as a whole or not at all, and proves
+// that nothing else changed.
 //
 // The packages below it have one subject each: [edit] the change of one word, [code] the
 // instructions of a kernel, [listing] text, [check] what is refused and warned of,

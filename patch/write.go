@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -38,7 +39,8 @@ func RemoveUnfinished() {
 // WriteFile replaces the file at path by what write writes, or leaves it alone: the
 // bytes go to a temporary file beside it, which is synced and renamed. An existing
 // file keeps its mode, a symbolic link is followed, a hard link is broken with a
-// warning. Devices and pipes are written to as they are.
+// warning. Devices and pipes are written to as they are. Errors of writing name the path;
+// other errors of write are returned as they are.
 func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err error) {
 	if opt.New {
 		if _, err := os.Lstat(path); err == nil {
@@ -68,10 +70,11 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".cupatch-*")
 	if err != nil {
-		return err
+		return ownName(err, path)
 	}
 	unfinished.Store(f.Name(), true)
 	defer func() {
+		err = ownName(err, path)
 		if err != nil {
 			f.Close()
 			os.Remove(f.Name())
@@ -79,7 +82,7 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 		unfinished.Delete(f.Name())
 	}()
 	if err := write(f); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	if err := f.Chmod(mode); err != nil {
 		return err
@@ -145,7 +148,7 @@ func writeDevice(path string, write func(io.Writer) error) error {
 	}
 	if err := write(f); err != nil {
 		f.Close()
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	return f.Close()
 }
@@ -157,4 +160,40 @@ func syncDir(dir string) {
 		_ = d.Sync()
 		d.Close()
 	}
+}
+
+// CanWrite returns an error where [WriteFile] could not put a file at path.
+func CanWrite(path string) error {
+	path, err := followLinks(path)
+	if err != nil {
+		return err
+	}
+	switch st, err := os.Stat(path); {
+	case err != nil:
+	case st.IsDir():
+		return fmt.Errorf("%s: is a directory", path)
+	case !st.Mode().IsRegular():
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".cupatch-*")
+	if err != nil {
+		return ownName(err, path)
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+// ownName replaces the name of a temporary file in an error by that of the file that it
+// would have become.
+func ownName(err error, path string) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) && isTemporary(pe.Path, path) {
+		return &fs.PathError{Op: "write", Path: path, Err: pe.Err}
+	}
+	return err
+}
+
+// isTemporary reports whether a file is the temporary one of what is to be at path.
+func isTemporary(name, path string) bool {
+	return strings.HasPrefix(filepath.Base(name), ".") && strings.Contains(filepath.Base(name), "cupatch-") && name != path
 }

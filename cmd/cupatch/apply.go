@@ -241,8 +241,8 @@ func planMismatch(err error) error {
 
 // editsByEntry returns edits by the number of their entry, in order, and how many
 // there are.
-func editsByEntry(located []report.Located) (map[int][]edit.Edit, int) {
-	out, n := map[int][]edit.Edit{}, 0
+func editsByEntry(located []report.Located) (patch.Edits, int) {
+	out, n := patch.Edits{}, 0
 	for _, l := range located {
 		number := 1 // of a bare cubin
 		if l.Target.Entry != "" {

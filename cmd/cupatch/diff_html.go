@@ -80,7 +80,7 @@ func (p *diffPage) kernel(k *diff.KernelDiff) error {
 
 func (p *diffPage) end(r *diff.Result) error {
 	title := html.EscapeString(r.A.Name + " → " + r.B.Name)
-	return writeFile(p.run.html, patch.WriteOption{}, func(w io.Writer) error {
+	return patch.WriteFile(p.run.html, patch.WriteOption{}, func(w io.Writer) error {
 		for _, s := range []string{
 			"<!doctype html>\n<html lang=en><meta charset=utf-8><title>", title, "</title><style>", pageStyle, "</style>\n<h1>", title, "</h1>\n<p>",
 			html.EscapeString(r.CountsLine()), "</p>\n", p.body.String(), "<pre>", escapeMarked(string(p.printer.AppendEnd(nil, r))),

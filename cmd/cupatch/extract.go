@@ -371,5 +371,5 @@ func (x *extraction) create(path string, write func(io.Writer) error) error {
 			return usagef("%s would overwrite the input %s", path, in)
 		}
 	}
-	return writeFile(path, patch.WriteOption{New: !x.force}, write)
+	return patch.WriteFile(path, patch.WriteOption{New: !x.force}, write)
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch"
 )
 
 const replaceUsage = `usage: cupatch replace [OPTIONS] FILE#ENTRY NEW.cubin
@@ -157,28 +157,16 @@ func differentKernels(old, now *elfx.Cubin) (missing, added []string) {
 
 // replaceEntry writes the file with the new cubin and reads it back.
 func (e *env) replaceEntry(d *destination, f *elfx.File, x *elfx.Entry, data []byte, out string) error {
-	content, rep, err := f.Rewrite(map[*elfx.Entry][]byte{x: data}, elfx.RewriteOptions{NoGrow: d.noGrow})
+	content, c, err := patch.Replace(f, x, data, elfx.RewriteOptions{NoGrow: d.noGrow})
 	if err != nil {
 		return err
 	}
-	check := func(g *elfx.File) error {
-		if err := checkOthers(f, g, func(a *elfx.Entry) bool { return a == x }); err != nil {
-			return err
-		}
-		// A smaller cubin has zeros behind it where the entry is stored.
-		got, err := g.Entries()[x.Number-1].Data()
-		if err == nil && !bytes.HasPrefix(got, data) {
-			err = fmt.Errorf("entry %d is not %d bytes of the new cubin", x.Number, len(data))
-		}
-		return err
-	}
-	for _, why := range rep.Why {
+	for _, why := range content.Notes {
 		e.notef("%s: %s", f.Name, why)
 	}
-	if _, err := d.store(e, f, content, out, check); err != nil {
+	if _, err := d.store(e, f, content, out); err != nil {
 		return err
 	}
-	c := rep.Changes[0]
 	e.notef("entry #%d %s: %d bytes stored, %d before", x.Number, c.How, c.New, c.Old)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cupatch/cupatch/patch"
 	"github.com/spf13/pflag"
 )
 
@@ -92,7 +93,7 @@ func (d *destination) prepare(used *pathSet, inputs []string) ([]string, error) 
 			}
 		}
 		if out != "-" {
-			if err := writable(out); err != nil {
+			if err := patch.CanWrite(out); err != nil {
 				return nil, err
 			}
 		}

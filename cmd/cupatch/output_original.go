@@ -49,7 +49,7 @@ func (d *destination) keeping(e *env, report string, write func() (*report.Repor
 	if !d.keepOriginal || d.dryRun() {
 		return e.reporting(report, write)
 	}
-	return writeFile(originalName(report), patch.WriteOption{}, func(w io.Writer) error {
+	return patch.WriteFile(originalName(report), patch.WriteOption{}, func(w io.Writer) error {
 		d.originals = bufio.NewWriter(w)
 		if err := e.reporting(report, write); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (e *env) reporting(path string, write func() (*report.Report, error)) error
 	if path == "" || path == "-" {
 		return save(e.stdout)
 	}
-	return writeFile(path, patch.WriteOption{}, save)
+	return patch.WriteFile(path, patch.WriteOption{}, save)
 }
 
 // originalOf returns the way back to the bytes of a patched file before it was patched,

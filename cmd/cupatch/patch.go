@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cupatch/cupatch/patch"
 	"github.com/cupatch/cupatch/patch/check"
 	"github.com/cupatch/cupatch/patch/recipe"
 	"github.com/cupatch/cupatch/patch/report"
@@ -147,11 +148,11 @@ type patchRun struct {
 	allow        check.Allow
 	silent       map[string]bool
 
-	planners map[string]*planning // by architecture
-	files    []*filePlan
-	visited  []string // every file that was opened
-	sum      rule.Summary
-	status   int
+	planner *patch.Planner
+	files   []*filePlan
+	visited []string // every file that was opened
+	sum     rule.Summary
+	status  int
 }
 
 func (r *patchRun) define(fs *pflag.FlagSet) (allow, noWarn *string) {
@@ -170,7 +171,7 @@ func (r *patchRun) define(fs *pflag.FlagSet) (allow, noWarn *string) {
 }
 
 func runPatch(e *env, args []string) error {
-	r := &patchRun{env: e, planners: map[string]*planning{}}
+	r := &patchRun{env: e}
 	fs := e.flags()
 	allow, noWarn := r.define(fs)
 	files, err := e.parse(fs, args)
@@ -210,6 +211,7 @@ func runPatch(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	r.planner = r.newPlanner()
 	if r.status, err = e.eachFile(files, opt, r.plan); err != nil {
 		return planError(err)
 	}
@@ -245,7 +247,7 @@ func (r *patchRun) checkPlan() error {
 	if r.sum.Seen == 0 && !r.allowNoMatch && (forArch || len(r.kernels) > 0) {
 		return r.nothing("cubin")
 	}
-	if err := r.missingRules(); err != nil {
+	if err := r.planner.Missing(); err != nil {
 		return err
 	}
 	if err := rule.CheckExpected(r.rules, &r.sum); err != nil {
@@ -258,27 +260,6 @@ func (r *patchRun) checkPlan() error {
 	}
 	if r.report != "" && !r.again {
 		return r.checkEarlier()
-	}
-	return nil
-}
-
-// missingRules reports a rule whose instruction no architecture of the input has.
-func (r *patchRun) missingRules() error {
-	for _, x := range r.rules {
-		known, missing := false, (*rule.Error)(nil)
-		for _, p := range r.planners {
-			for _, y := range p.planner.Rules() {
-				known = known || x == y
-			}
-			for _, m := range p.planner.Missing() {
-				if m.Rule == x.ID() {
-					missing = m
-				}
-			}
-		}
-		if !known && missing != nil {
-			return missing
-		}
 	}
 	return nil
 }

@@ -4,13 +4,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cupatch/cupatch/patch"
 	"github.com/cupatch/cupatch/patch/check"
-	"github.com/cupatch/cupatch/patch/edit"
 	"github.com/cupatch/cupatch/patch/report"
 )
 
 // finish shows the plan and, unless it is a dry run, writes.
 func (r *patchRun) finish() error {
+	defer func() {
+		for _, f := range r.files {
+			f.change().close()
+		}
+	}()
 	outs, err := r.prepare()
 	if err != nil {
 		return err
@@ -41,12 +46,20 @@ func (r *patchRun) prepare() ([]string, error) {
 	if err != nil || len(r.files) == 1 {
 		return outs, err // a single file is written as a whole or not at all
 	}
+	return outs, r.tryPacking()
+}
+
+// tryPacking finds out whether the outputs can be made, which is in doubt where compressed
+// cubins may not fit their places. What it makes is kept, to be written.
+func (r *patchRun) tryPacking() error {
 	for _, f := range r.files {
-		if err := r.target.try(f.change()); err != nil {
-			return nil, err
+		if f.packs() {
+			if err := f.change().make(&r.target); err != nil {
+				return err
+			}
 		}
 	}
-	return outs, nil
+	return nil
 }
 
 // writeAll writes every file and returns the report.
@@ -92,14 +105,27 @@ func (r *patchRun) summary(f *filePlan, outs []string, i int) {
 // wordsDiffer says how many words differ.
 func wordsDiffer(n int) string { return plural(n, "word differs", "words differ") }
 
+// change returns the change of the file, always the same one.
 func (f *filePlan) change() *change {
-	c := &change{input: f.name, data: f.data, edits: map[int][]edit.Edit{}}
+	if f.todo == nil {
+		f.todo = &change{input: f.name, data: f.data, edits: f.edits()}
+	}
+	return f.todo
+}
+
+func (f *filePlan) edits() patch.Edits {
+	out := patch.Edits{}
 	for _, e := range f.entries {
 		if len(e.edits) > 0 {
-			c.edits[e.number] = e.edits
+			out[e.number] = e.edits
 		}
 	}
-	return c
+	return out
+}
+
+// packs reports whether cubins are compressed to write the file.
+func (f *filePlan) packs() bool {
+	return slices.ContainsFunc(f.entries, func(e *entryPlan) bool { return e.packed && len(e.edits) > 0 })
 }
 
 func (f *filePlan) report() report.File {

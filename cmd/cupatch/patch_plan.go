@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch"
 	"github.com/cupatch/cupatch/patch/check"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
@@ -18,12 +18,6 @@ import (
 	"github.com/cupatch/cupatch/patch/rule"
 )
 
-// A planning is the rules made ready for one architecture.
-type planning struct {
-	planner *rule.Planner
-	err     error
-}
-
 // A filePlan is what will be done to one file.
 type filePlan struct {
 	name    string
@@ -32,11 +26,13 @@ type filePlan struct {
 	hash    *report.Hash // nil without a report
 	entries []*entryPlan
 	sum     rule.Summary
+	todo    *change
 }
 
 // An entryPlan is what will be done to one cubin.
 type entryPlan struct {
 	number   int
+	packed   bool // compressed in the file
 	arch     string
 	edits    []edit.Edit
 	warnings []check.Warning
@@ -116,11 +112,11 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 func (r *patchRun) warnMissing(fp *filePlan) {
 	seen := map[string]bool{}
 	for _, ep := range fp.entries {
-		if !ep.wanted || seen[ep.arch] || r.planners[ep.arch] == nil {
+		if !ep.wanted || seen[ep.arch] {
 			continue
 		}
 		seen[ep.arch] = true
-		for _, m := range r.planners[ep.arch].planner.Missing() {
+		for _, m := range r.planner.LeftOut(ep.arch) {
 			if !m.NoInstruction() {
 				r.warnf("%s: left out for %s: %v", fp.name, ep.arch, m)
 			}
@@ -182,28 +178,9 @@ func (r *patchRun) entryError(f *elfx.File, ep *entryPlan) error {
 	return err
 }
 
-var plannerMu sync.Mutex
-
-// planner returns the rules made ready for a cubin's architecture.
-func (r *patchRun) planner(t *code.Target) (*rule.Planner, error) {
-	c := t.Cubin
-	plannerMu.Lock()
-	defer plannerMu.Unlock()
-	if p := r.planners[c.Arch]; p != nil {
-		return p.planner, p.err
-	}
-	if t.NoTable != nil {
-		return nil, t.NoTable
-	}
-	p := &planning{}
-	p.planner, p.err = rule.NewPlanner(r.rules, t.Table, rule.Options{
-		Arch: c.Arch, Kernel: r.kernelFilter(), Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent, LaxOpcodes: true,
-	})
-	if p.err != nil {
-		return nil, p.err
-	}
-	r.planners[c.Arch] = p
-	return p.planner, nil
+// newPlanner returns what makes the rules ready for each architecture.
+func (r *patchRun) newPlanner() *patch.Planner {
+	return patch.NewPlanner(r.rules, rule.Options{Kernel: r.kernelFilter(), Allow: r.allow, SkipRefused: r.skipRefused, Silent: r.silent})
 }
 
 // kernelFilter returns what chooses kernels, nil for all.
@@ -216,7 +193,7 @@ func (r *patchRun) kernelFilter() func(*elfx.Kernel) bool {
 
 // planEntry plans one cubin.
 func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPlan {
-	ep := &entryPlan{number: e.Number}
+	ep := &entryPlan{number: e.Number, packed: !e.Stored()}
 	t, err := code.Open(e)
 	if err != nil {
 		ep.err = err
@@ -227,16 +204,11 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 		return ep
 	}
 	ep.wanted = true
-	planner, err := r.planner(t)
-	if noTable(err) {
-		ep.skipped = err
+	if code.Unsupported(t.NoTable) {
+		ep.skipped = t.NoTable
 		return ep
 	}
-	if err != nil {
-		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
-		return ep
-	}
-	plan, err := planner.Cubin(t)
+	plan, err := r.planner.Cubin(t)
 	if err != nil {
 		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
 		return ep

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -175,55 +174,7 @@ func (e *env) notEmpty(names ...string) error {
 	return nil
 }
 
-// writable finds out, before anything is changed, whether a file can be put at a path.
-func writable(path string) error {
-	path, st := realPath(path, false)
-	switch {
-	case st == nil:
-	case st.IsDir():
-		return fmt.Errorf("%s: is a directory", path)
-	case !st.Mode().IsRegular():
-		return nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".cupatch-*")
-	if err != nil {
-		return ownName(err, path)
-	}
-	f.Close()
-	return os.Remove(f.Name())
-}
-
-// writeFile is patch.WriteFile with errors that name the path and no temporary file.
-// An error of write that is not one of writing is returned as it is.
-func writeFile(path string, opt patch.WriteOption, write func(io.Writer) error) error {
-	var inner error
-	err := patch.WriteFile(path, opt, func(w io.Writer) error {
-		inner = write(w)
-		return inner
-	})
-	var pe *fs.PathError
-	if inner != nil && !(errors.As(inner, &pe) && isTemporary(pe.Path, path)) {
-		return inner
-	}
-	return ownName(err, path)
-}
-
 // writeBytes writes a whole file.
 func writeBytes(path string, data []byte) error {
-	return writeFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(data); return err })
-}
-
-// ownName replaces the name of a temporary file in an error by that of the file that it
-// would have become.
-func ownName(err error, path string) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) && isTemporary(pe.Path, path) {
-		return &fs.PathError{Op: "write", Path: path, Err: pe.Err}
-	}
-	return err
-}
-
-// isTemporary reports whether a file is the temporary one of what is to be at path.
-func isTemporary(name, path string) bool {
-	return strings.HasPrefix(filepath.Base(name), ".") && strings.Contains(filepath.Base(name), "cupatch-") && name != path
+	return patch.WriteFile(path, patch.WriteOption{}, func(w io.Writer) error { _, err := w.Write(data); return err })
 }

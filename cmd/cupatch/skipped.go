@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/code"
 )
 
@@ -18,16 +16,9 @@ type skipping struct {
 	done bool           // there was one with a table
 }
 
-// noTable reports whether err says that there is no instruction table for an
-// architecture.
-func noTable(err error) bool {
-	var unknown *isa.UnknownArchError
-	return errors.As(err, &unknown) || errors.Is(err, code.ErrOldArch)
-}
-
 // tableError returns the error of a cubin without an instruction table, nil for others.
 func tableError(e *elfx.Entry, t *code.Target) error {
-	if t.NoTable == nil || noTable(t.NoTable) {
+	if t.NoTable == nil || code.Unsupported(t.NoTable) {
 		return t.NoTable
 	}
 	return fmt.Errorf("%s: %w", e.ID(), t.NoTable)
@@ -35,7 +26,7 @@ func tableError(e *elfx.Entry, t *code.Target) error {
 
 // add counts a cubin if err says that there is no table for it.
 func (s *skipping) add(err error) bool {
-	if !noTable(err) {
+	if !code.Unsupported(err) {
 		return false
 	}
 	if s.why == nil {

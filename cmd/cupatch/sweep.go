@@ -13,7 +13,6 @@ import (
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
 	"github.com/cupatch/cupatch/patch/check"
-	"github.com/cupatch/cupatch/patch/edit"
 	"github.com/cupatch/cupatch/patch/recipe"
 	"github.com/cupatch/cupatch/patch/report"
 )
@@ -236,9 +235,10 @@ func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant,
 	maps.Copy(allow, r.recipe.Allow())
 	e := *r.env
 	e.quiet = e.quiet || !first
-	p := &patchRun{env: &e, narrowing: r.narrowing, planners: map[string]*planning{}, allow: allow,
+	p := &patchRun{env: &e, narrowing: r.narrowing, allow: allow,
 		skipRefused: r.opts.skipRefused, ignoreGuard: r.ignoreGuard}
 	p.rules, p.recipe = rules, r.recipe
+	p.planner = p.newPlanner()
 	p.target.out = "-" // no diff
 	selected := map[*elfx.Entry]bool{}
 	for _, e := range entries {
@@ -249,7 +249,7 @@ func (r *sweepRun) variant(f *elfx.File, entries []*elfx.Entry, v *sweepVariant,
 		v.Matched, v.Changed = p.sum.Matched, p.sum.Changed
 		v.count(p.files)
 		if err == nil {
-			v.content, err = rewritten(f, p.files[0].change().edits)
+			v.content, err = rewritten(f, p.files[0].edits())
 		}
 		if err != nil {
 			v.Error = err.Error()
@@ -275,17 +275,12 @@ func (v *sweepVariant) count(files []*filePlan) {
 
 // rewritten returns the content of a file with edits applied, proved to differ by
 // nothing else.
-func rewritten(f *elfx.File, edits map[int][]edit.Edit) ([]byte, error) {
-	content, _, err := rewrite(f, edits, elfx.RewriteOptions{})
+func rewritten(f *elfx.File, edits patch.Edits) ([]byte, error) {
+	c, err := patch.Rewrite(f, edits, elfx.RewriteOptions{})
 	if err != nil {
 		return nil, err
 	}
-	b := content.Bytes()
-	g, err := elfx.Open(f.Name, b, nil)
-	if err != nil {
-		return nil, err
-	}
-	return b, checkOutput(f, g, edits)
+	return c.Bytes()
 }
 
 // variantNames has the names of the variants that were written.
@@ -330,7 +325,7 @@ func (r *sweepRun) store(f *elfx.File, v *sweepVariant, names *variantNames) err
 	if st, err := os.Stat(f.Name); err == nil {
 		opt.Mode = st.Mode()
 	}
-	return writeFile(filepath.Join(r.dir, v.File), opt, func(w io.Writer) error { _, err := w.Write(content); return err })
+	return patch.WriteFile(filepath.Join(r.dir, v.File), opt, func(w io.Writer) error { _, err := w.Write(content); return err })
 }
 
 // variantStem returns the beginning and the extension of a variant's name.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
-	"github.com/cupatch/cupatch/patch/edit"
 	"github.com/cupatch/cupatch/patch/report"
 )
 
@@ -49,7 +48,7 @@ func runVerify(e *env, args []string) error {
 		return err
 	}
 	defer now.Close()
-	var edits map[int][]edit.Edit
+	var edits patch.Edits
 	n := 0
 	if *report != "" {
 		if edits, n, err = e.reportedEdits(*report, old); err != nil {
@@ -79,7 +78,7 @@ func runVerify(e *env, args []string) error {
 }
 
 // reportedEdits returns the edits of a report as they fit the old file.
-func (e *env) reportedEdits(path string, old *elfx.File) (map[int][]edit.Edit, int, error) {
+func (e *env) reportedEdits(path string, old *elfx.File) (patch.Edits, int, error) {
 	data, err := e.readFile(path)
 	if err != nil {
 		return nil, 0, err

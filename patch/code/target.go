@@ -36,6 +36,13 @@ func Open(e *elfx.Entry) (*Target, error) {
 	return t, nil
 }
 
+// Unsupported reports whether an error says that there is no table for an architecture,
+// which is no fault of the file.
+func Unsupported(err error) bool {
+	var unknown *isa.UnknownArchError
+	return errors.Is(err, ErrOldArch) || errors.As(err, &unknown)
+}
+
 // Label returns what names an entry in edits, reports and listings: its number, "" for a
 // bare cubin.
 func Label(e *elfx.Entry) string {

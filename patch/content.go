@@ -1,0 +1,192 @@
+package patch
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch/edit"
+	"github.com/cupatch/cupatch/patch/report"
+)
+
+// Edits are the edits of a file, by the number of their entry.
+type Edits map[int][]edit.Edit
+
+// A Content is the new content of a file, and the proof that it has to pass before it
+// takes its place. It refers to the file that it was made from, which must stay open.
+type Content struct {
+	Notes []string // what did not fit its place, and what moved
+
+	file  *elfx.File
+	out   *elfx.Output
+	prove func(now *elfx.File) error
+}
+
+// Rewrite returns the content of a file with edits applied, each of whose old words is
+// checked. Stored cubins are changed in place; compressed ones are compressed again.
+func Rewrite(f *elfx.File, edits Edits, opt elfx.RewriteOptions) (*Content, error) {
+	var entries []*elfx.Entry
+	for _, x := range f.Entries() {
+		if len(edits[x.Number]) > 0 {
+			entries = append(entries, x)
+		}
+	}
+	out, rep, err := f.RewriteFunc(entries, func(x *elfx.Entry) ([]byte, error) {
+		data, err := x.Data()
+		if err != nil {
+			return nil, err
+		}
+		data = slices.Clone(data)
+		if err := edit.Apply(data, edits[x.Number]); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		return data, nil
+	}, opt)
+	if err != nil {
+		return nil, err
+	}
+	return &Content{rep.Why, f, out, func(now *elfx.File) error { return Prove(f, now, edits) }}, nil
+}
+
+// Restore returns the content of a file before edits were made, which undo has kept;
+// edits lead there from what is in the file.
+func Restore(f *elfx.File, undo *elfx.Undo, edits Edits) (*Content, error) {
+	out, err := undo.Apply(f.Data())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return &Content{nil, f, out, func(now *elfx.File) error { return Prove(f, now, edits) }}, nil
+}
+
+// Replace returns the content of a file with the payload of one entry replaced, and how
+// that was written.
+func Replace(f *elfx.File, x *elfx.Entry, data []byte, opt elfx.RewriteOptions) (*Content, *elfx.Change, error) {
+	out, rep, err := f.Rewrite(map[*elfx.Entry][]byte{x: data}, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	prove := func(now *elfx.File) error {
+		if err := proveOthers(f, now, func(a *elfx.Entry) bool { return a == x }); err != nil {
+			return err
+		}
+		// A smaller cubin has zeros behind it where the entry is stored.
+		got, err := now.Entries()[x.Number-1].Data()
+		if err == nil && !bytes.HasPrefix(got, data) {
+			err = fmt.Errorf("entry %d is not %d bytes of the new cubin", x.Number, len(data))
+		}
+		return err
+	}
+	return &Content{rep.Why, f, out, prove}, &rep.Changes[0], nil
+}
+
+// Undo returns the way back from the content to what the file is now.
+func (c *Content) Undo() *elfx.Undo { return c.file.Undo(c.out) }
+
+// Bytes returns the content in memory, proved.
+func (c *Content) Bytes() ([]byte, error) {
+	b := c.out.Bytes()
+	now, err := elfx.Open(c.file.Name, b, nil)
+	if err != nil {
+		return nil, err
+	}
+	return b, c.prove(now)
+}
+
+// WriteFile writes the content to path as [WriteFile] does. What has been written is read
+// back and proved to be the file with its edits and nothing else before it takes its
+// place; for a device or a pipe that happens in a temporary file. A new file gets the mode
+// of the old one.
+func (c *Content) WriteFile(path string, opt WriteOption) (*report.Hash, error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		var hash *report.Hash
+		err := WriteFile(path, opt, func(w io.Writer) (err error) { hash, err = c.StreamTo(w); return err })
+		return hash, err
+	}
+	if st, err := os.Stat(c.file.Name); err == nil && c.file.Name != "-" {
+		opt.Mode = st.Mode()
+	}
+	opt.Check = c.check
+	h := &hashing{}
+	err := WriteFile(path, opt, func(w io.Writer) error { return h.copy(w, c.out) })
+	return h.hash(c.out), err
+}
+
+// StreamTo writes the content to w, by way of a temporary file in which it is proved
+// first.
+func (c *Content) StreamTo(w io.Writer) (*report.Hash, error) {
+	tmp, err := os.CreateTemp("", "cupatch-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(tmp.Name())
+	defer tmp.Close()
+	h := &hashing{}
+	if err := h.copy(tmp, c.out); err != nil {
+		return nil, err
+	}
+	if err := c.check(tmp.Name()); err != nil {
+		return nil, err
+	}
+	if _, err := tmp.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(w, tmp)
+	return h.hash(c.out), err
+}
+
+// check compares a file with the content, which was written to it, and proves what it
+// holds.
+func (c *Content) check(path string) error {
+	err := func() error {
+		now, err := elfx.OpenFile(path, nil)
+		if err != nil {
+			return err
+		}
+		defer now.Close()
+		rest := &comparer{rest: now.Data()}
+		if _, err := c.out.WriteTo(rest); err != nil || len(rest.rest) > 0 {
+			return errors.Join(errors.New("what was read back is not what was written"), err)
+		}
+		return c.prove(now)
+	}()
+	if err != nil {
+		return fmt.Errorf("the new content is wrong, nothing is written: %w", err)
+	}
+	return nil
+}
+
+// A comparer is a writer that takes what it expects.
+type comparer struct{ rest []byte }
+
+func (c *comparer) Write(p []byte) (int, error) {
+	if !bytes.HasPrefix(c.rest, p) {
+		return 0, fmt.Errorf("with %d bytes to go", len(c.rest))
+	}
+	c.rest = c.rest[len(p):]
+	return len(p), nil
+}
+
+// A hashing is the hash of what is written.
+type hashing struct{ sum []byte }
+
+func (h *hashing) copy(w io.Writer, out *elfx.Output) error {
+	sum := sha256.New()
+	b := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16) // an edit is a few bytes
+	if _, err := out.WriteTo(b); err != nil {
+		return err
+	}
+	err := b.Flush()
+	h.sum = sum.Sum(nil)
+	return err
+}
+
+func (h *hashing) hash(out *elfx.Output) *report.Hash {
+	return &report.Hash{SHA256: hex.EncodeToString(h.sum), Size: out.Size()}
+}
