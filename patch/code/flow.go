@@ -1,58 +1,24 @@
 package code
 
-import "github.com/cupatch/cupatch/isa"
+import (
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/kernel"
+)
 
-// A Flow has the basic block and the loop depth of each instruction, as far as
-// the targets of relative branches tell: indirect branches and calls have none.
-type Flow struct {
-	Block, Loop []int
-}
-
-// Flow returns the kernel's flow, computed when first asked for.
-func (c *State) Flow() *Flow {
-	if c.flowed != nil {
-		return c.flowed
-	}
-	f := &Flow{Block: make([]int, c.N), Loop: make([]int, c.N)}
-	leader := make([]bool, c.N+1)
-	last := map[int]int{} // loop header → last backward branch to it
-	for i := range c.N {
-		in := c.Table.Decode(c.Word(i))
-		kind := in.Flow()
-		if kind.EndsBlock() {
-			leader[i+1] = true
+// Flow returns the control flow of the code as planned so far, computed when it is first
+// asked for and again after a change of it.
+func (c *State) Flow() *kernel.Graph {
+	if c.flow == nil {
+		src := kernel.Code{Table: c.Table, Data: c.buf}
+		if c.kernel != nil {
+			for _, f := range c.kernel.Functions() {
+				src.Functions = append(src.Functions, f.Offset)
+			}
+			src.Targets = c.kernel.BranchTargets()
 		}
-		target, ok := in.Target(uint64(i) * isa.WordSize)
-		if !ok || target%isa.WordSize != 0 || target >= uint64(c.N)*isa.WordSize {
-			continue
-		}
-		to := int(target / isa.WordSize)
-		leader[to] = true
-		// A branch to itself is the end of a kernel, not a loop.
-		if to < i && kind.Kind == isa.FlowBranch {
-			last[to] = max(last[to], i)
-		}
+		c.flow = kernel.New(src)
 	}
-	b := 0
-	for i := range c.N {
-		if i > 0 && leader[i] {
-			b++
-		}
-		f.Block[i] = b
-	}
-	// Loops are counted with a running sum of where they start and end.
-	step := make([]int, c.N+1)
-	for from, to := range last {
-		step[from]++
-		step[to+1]--
-	}
-	depth := 0
-	for i := range c.N {
-		depth += step[i]
-		f.Loop[i] = depth
-	}
-	c.flowed = f
-	return f
+	return c.flow
 }
 
 // inFlow reports whether the word says where blocks start or end.

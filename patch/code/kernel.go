@@ -5,6 +5,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/kernel"
 )
 
 // A Kernel is the instructions of one kernel, and what a plan wants to know about it.
@@ -52,7 +53,7 @@ type State struct {
 	dirty bool   // buf is a copy
 
 	views   []View // viewSlots of them, made when the first one is asked for
-	flowed  *Flow
+	flow    *kernel.Graph
 	cppName string
 }
 
@@ -81,8 +82,8 @@ func (c *State) Put(i int, w isa.Word) {
 	if !c.dirty {
 		c.buf, c.dirty = bytes.Clone(c.Data), true
 	}
-	if c.flowed != nil && !old.Xor(w).AndNot(ControlMask).IsZero() && (c.inFlow(old) || c.inFlow(w)) {
-		c.flowed = nil
+	if c.flow != nil && !old.Xor(w).AndNot(ControlMask).IsZero() && (c.inFlow(old) || c.inFlow(w)) {
+		c.flow = nil
 	}
 	w.Store(c.buf[i*isa.WordSize:])
 }

@@ -331,11 +331,10 @@ func (f *fieldRef) numFunc() func(*evalCtx) (int64, bool) {
 			if v == nil {
 				return 0, false
 			}
-			fl := ctx.code.Flow()
 			if f.kind == fieldBlock {
-				return int64(fl.Block[v.Index]), true
+				return int64(ctx.code.Flow().Block(v.Index)), true
 			}
-			return int64(fl.Loop[v.Index]), true
+			return int64(ctx.code.Flow().LoopDepth(v.Index)), true
 		}
 	}
 	return func(ctx *evalCtx) (int64, bool) {
