@@ -13,7 +13,11 @@ type SyntaxError struct {
 	Expected string // what would fit there
 }
 
-func (e *SyntaxError) Error() string {
+func (e *SyntaxError) Error() string { return fmt.Sprintf("column %d: %s", e.Pos+1, e.Reason()) }
+
+// Reason returns the error without the column, for messages that count columns in a longer
+// text.
+func (e *SyntaxError) Reason() string {
 	found := "the end"
 	if e.Pos < len(e.Text) {
 		found = e.Text[e.Pos:]
@@ -22,7 +26,7 @@ func (e *SyntaxError) Error() string {
 		}
 		found = fmt.Sprintf("%q", found)
 	}
-	return fmt.Sprintf("column %d: expected %s, found %s", e.Pos+1, e.Expected, found)
+	return fmt.Sprintf("expected %s, found %s", e.Expected, found)
 }
 
 // maxSteps bounds the work for one text and variant.

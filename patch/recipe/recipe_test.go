@@ -185,6 +185,7 @@ func TestRecipeErrors(t *testing.T) {
 		{"arch = [\"sm_90\", \"sm_91\"]\n" + rule, "r.toml:1:18: sm_91 is no architecture that a rule can be for; there are sm_70 sm_72"},
 		{"arch = 90\n" + rule, "r.toml:1:8: want text or a list of texts"},
 		{"allow = \"everything\"\n" + rule, "r.toml:1:9: nothing is refused under the name"},
+		{rule + "if = \"stall ==\"\n", `r.toml:5:6: rule "a": if: column 8: unexpected token`},
 		{rule + "expect = \"some\"\n", `r.toml:5:10: expect "some"`},
 		{rule + "expect = true\n", "r.toml:5:10: expect takes"},
 		{rule + "expect = \"4..1\"\n", "wrong way round"},

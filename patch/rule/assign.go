@@ -373,7 +373,13 @@ func (ed *editing) tryOperand(v *code.View, ch *change, s string) (isa.Word, err
 func (ed *editing) putOperand(v *code.View, ch *change, s string) error {
 	w, err := ed.tryOperand(v, ch, s)
 	if err != nil {
-		return ed.errorf(ch.valuePos, "%s=%s: %v", ch.field, s, err)
+		off, why := reason(err)
+		if s != ch.value {
+			off = 0 // the value is a part of s, or computed
+		} else if ch.quoted {
+			off++
+		}
+		return ed.errorf(ch.valuePos+off, "%s=%s: %s", ch.field, s, why)
 	}
 	ed.word = w
 	return nil

@@ -240,17 +240,12 @@ func (r *Rule) meansArch(t *isa.Table, arch string) (bool, error) {
 	if !r.appliesTo(arch) {
 		return false, nil
 	}
-	text := r.cond.text
-	if strings.TrimSpace(text) == "" {
+	if r.tree == nil {
 		return true, nil
 	}
-	ec := &exprCompiler{rule: r, src: &r.cond, text: text, names: &names{table: t, arch: arch}, self: -1}
-	n, err := ec.parse()
-	if err != nil {
-		return false, err
-	}
+	ec := &exprCompiler{rule: r, src: &r.cond, text: r.cond.text, names: &names{table: t, arch: arch}, self: -1}
 	ctx := &evalCtx{code: &state{State: code.NewState(&code.Kernel{}, t), arch: arch}}
-	for _, part := range conjunctsOf(n) {
+	for _, part := range conjunctsOf(r.tree) {
 		if only, some := archOnly(part); !only || !some {
 			continue
 		}
@@ -302,12 +297,11 @@ func archOnly(n ast.Node) (only, some bool) {
 
 // compileCond compiles the condition and splits off what depends on the kernel alone.
 func (c *compiled) compileCond() error {
-	text := c.rule.cond.text
-	if strings.TrimSpace(text) == "" {
+	if c.rule.tree == nil {
 		return nil
 	}
-	ec := &exprCompiler{rule: c.rule, src: &c.rule.cond, text: text, names: c.names, self: c.self(), owner: c}
-	x, err := ec.compile()
+	ec := &exprCompiler{rule: c.rule, src: &c.rule.cond, text: c.rule.cond.text, names: c.names, self: c.self(), owner: c}
+	x, err := ec.expr(c.rule.tree)
 	if err != nil {
 		return err
 	}

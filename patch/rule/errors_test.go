@@ -119,7 +119,7 @@ func TestRuleErrors(t *testing.T) {
 		{`LDG if yield matches "N" => .EL`, `column 22: no value of yield matches "N"; yield: Y -`, ""},
 		{"LDG => .EF.EL", "column 12: LDG on sm_90: EL and another value before it belong to the same group evict", ""},
 		{`FFMA => "FFMA R0, R1"`, "column 21:", ""},
-		{"IADD3 => imm=1.5", "column 14: imm=1.5", ""},
+		{"IADD3 => imm=1.5", "column 15: imm=1.5", ""},
 		{"* => .EF", "column 7: FFMA on sm_90 has no EF", ""},
 	} {
 		text, _, err := planText(t, patchtest.Lines(before), Options{}, test.rule)
@@ -143,6 +143,43 @@ func TestRuleErrors(t *testing.T) {
 		}
 		if !strings.Contains(re.Help, test.hint) {
 			t.Errorf("%s: hint %q, want %q", test.rule, re.Help, test.hint)
+		}
+	}
+}
+
+// TestBrokenConditions sees that a condition which is none on any architecture is refused
+// when the rule is read.
+func TestBrokenConditions(t *testing.T) {
+	for cond, col := range map[string]int{"stall ==": 16, "(stall": 8, "stall = 4": 14, "stall stall": 14, "and": 8, "width in": 16, `"a`: 8, "x ? 1": 13} {
+		text := "LDG if " + cond + " => .EF"
+		_, err := Parse("", 1, text)
+		var re *Error
+		if !errors.As(err, &re) || re.Col != col {
+			t.Errorf("%s: got %v, want an error at column %d", text, err, col)
+		}
+		if _, err := ParseParts(Parts{Name: "r", Match: Part{Text: "LDG"}, If: Part{Text: cond, Pos: "r.toml:3:6"}, Set: Part{Text: ".EF"}}); err == nil || !strings.HasPrefix(err.Error(), `r.toml:3:6: rule "r": if: column `) {
+			t.Errorf("%s in a recipe: %v", cond, err)
+		}
+		if _, err := ParseMatch("LDG if " + cond); err == nil {
+			t.Errorf("LDG if %s: no error", cond)
+		}
+	}
+}
+
+// TestOneColumn sees that an error inside a text in a rule counts columns in the rule, and
+// in nothing else.
+func TestOneColumn(t *testing.T) {
+	const before = "LDG.E R4, desc[UR4][R2.64]\nFFMA R0, R1, R2, R3"
+	for _, test := range []struct{ rule, want string }{
+		{`LDG => "LDG.E R0, desc[UR4]["`, "column 29: expected"},
+		{`LDG => "[B------:R-:W-:-:S01] LDG.E R0, desc[UR4]["`, "column 51: expected"},
+		{`LDG => "LDG.E Q4"`, "column 15: expected"},
+		{"FFMA => src2=Q", "column 14: src2=Q: expected"},
+		{`FFMA => src2="R2 Q"`, "column 17: src2=R2 Q: expected"},
+	} {
+		_, _, err := planText(t, patchtest.Lines(before), Options{}, test.rule)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Count(err.Error(), "column") != 1 {
+			t.Errorf("%s: got %v, want %s", test.rule, err, test.want)
 		}
 	}
 }

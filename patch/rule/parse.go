@@ -98,8 +98,8 @@ func (r *Rule) splitMatch(text, full string) {
 	}
 }
 
-// parse reads the three parts. Conditions are read later, for an architecture, but
-// an empty one is a mistake already.
+// parse reads the three parts. What the names in a condition mean is for an architecture
+// to say.
 func (r *Rule) parse(changes bool) error {
 	if err := r.checkBrackets(); err != nil {
 		return err
@@ -109,6 +109,13 @@ func (r *Rule) parse(changes bool) error {
 	}
 	if r.cond.base > 0 && strings.TrimSpace(r.cond.text) == "" {
 		return r.errAt(&r.cond, 0, "no condition after if")
+	}
+	if strings.TrimSpace(r.cond.text) != "" {
+		ec := &exprCompiler{rule: r, src: &r.cond, text: r.cond.text}
+		var err error
+		if r.tree, err = ec.parse(); err != nil {
+			return err
+		}
 	}
 	if !changes {
 		return nil

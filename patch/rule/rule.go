@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
 )
 
 // A Rule is the parsed form of `MATCH [if CONDITION] => CHANGES`. It belongs to no
@@ -20,7 +22,8 @@ type Rule struct {
 	// Expect holds the counts of matches that are right; nil is any.
 	Expect *Expectation
 
-	match, cond, set source // the three parts as written
+	match, cond, set source   // the three parts as written
+	tree             ast.Node // of the condition, nil for none
 	items            []item
 	lists            []changeList // one for each item; gaps have none
 }

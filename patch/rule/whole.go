@@ -47,7 +47,8 @@ func (c *compiled) compileText(ch *change) (func(*editing) error, error) {
 			if errors.As(err, &re) {
 				return err
 			}
-			return ed.errorf(ch.pos, "%v", err)
+			off, why := reason(err)
+			return ed.errorf(ch.pos+1+pos+off, "%s", why)
 		}
 		if code != nil {
 			w = code.SetCode(w)
@@ -59,11 +60,17 @@ func (c *compiled) compileText(ch *change) (func(*editing) error, error) {
 
 // syntaxAt places the encoder's error in the rule.
 func syntaxAt(r *Rule, pos int, err error) *Error {
+	off, why := reason(err)
+	return r.errAt(&r.set, pos+off, "%s", why)
+}
+
+// reason returns what is wrong with a text that does not encode, and where in it.
+func reason(err error) (pos int, why string) {
 	var se *isa.SyntaxError
 	if errors.As(err, &se) {
-		pos += se.Pos
+		return se.Pos, se.Reason()
 	}
-	return r.errAt(&r.set, pos, "%v", err)
+	return 0, err.Error()
 }
 
 // compileNOP makes NOP ready: it keeps wait mask, stall and yield, and clears both
