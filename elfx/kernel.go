@@ -30,12 +30,13 @@ type Kernel struct {
 	relocs []int32 // indexes of the relocation sections of the code
 }
 
-// A Reloc is a relocation of an instruction or of a part of one.
+// A Reloc is a relocation of an instruction, or of a part of one or of data.
 type Reloc struct {
-	Offset uint64 // from the start of the kernel
-	Type   uint32
-	Symbol string
-	Addend int64
+	Offset      uint64 // from the start of the kernel, or of the section
+	Type        uint32
+	Symbol      string // its name, that of its section where it has none
+	SymbolIndex uint32 // in Cubin.Symbols
+	Addend      int64
 }
 
 // A Param is a parameter of a kernel.
@@ -306,26 +307,35 @@ func (k *Kernel) ParamList() []Param {
 // Relocs returns the relocations inside the kernel's code by offset.
 func (k *Kernel) Relocs() []Reloc {
 	var out []Reloc
-	c := k.cubin
 	for _, i := range k.relocs {
-		s := &c.sections[i]
-		size := relSize
-		if s.Type == shtRela {
-			size = relaSize
-		}
-		b := c.SectionData(s)
-		for ; len(b) >= size; b = b[size:] {
-			r := Reloc{Offset: le.Uint64(b), Type: uint32(le.Uint64(b[8:]))}
-			if n := le.Uint64(b[8:]) >> 32; n < uint64(len(c.symbols)) {
-				r.Symbol = c.symbolName(int(n))
-			}
-			if size == relaSize {
-				r.Addend = int64(le.Uint64(b[16:]))
-			}
-			out = append(out, r)
-		}
+		out = append(out, k.cubin.Relocs(&k.cubin.sections[i])...)
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Offset < out[j].Offset })
+	return out
+}
+
+// Relocs returns the relocations that s, a section of type REL or RELA, lists; those of
+// REL have no addend of their own.
+func (c *Cubin) Relocs(s *Section) []Reloc {
+	size := relSize
+	switch s.Type {
+	case shtRela:
+		size = relaSize
+	case shtRel:
+	default:
+		return nil
+	}
+	var out []Reloc
+	for b := c.SectionData(s); len(b) >= size; b = b[size:] {
+		r := Reloc{Offset: le.Uint64(b), Type: le.Uint32(b[8:]), SymbolIndex: le.Uint32(b[12:])}
+		if uint64(r.SymbolIndex) < uint64(len(c.symbols)) {
+			r.Symbol = c.symbolName(int(r.SymbolIndex))
+		}
+		if size == relaSize {
+			r.Addend = int64(le.Uint64(b[16:]))
+		}
+		out = append(out, r)
+	}
 	return out
 }
 
