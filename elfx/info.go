@@ -150,40 +150,39 @@ func (c *Cubin) attrs(s *Section) []Attr {
 // Info returns the attributes of the whole cubin, section .nv.info.
 func (c *Cubin) Info() []Attr { return c.attrs(c.Section(".nv.info")) }
 
-// instrOffsets calls fn with every instruction offset that the attribute lists.
-// The layouts were read off cuobjdump's output for made-up records.
-func (a Attr) instrOffsets(fn func(off uint64)) {
+// InstrOffsets calls fn with every instruction offset that the attribute lists and with
+// the number of the 32-bit word of Data that has it. The layouts were read off
+// cuobjdump's output for made-up records.
+func (a Attr) InstrOffsets(fn func(word int, off uint64)) {
 	w := a.Words()
+	every := func(first, step int) {
+		for i := first; i < len(w); i += step {
+			fn(i, uint64(w[i]))
+		}
+	}
 	switch a.ID {
 	case attrMbarrier: // records of four: offset, register, immediate, kind
-		for i := 0; i+3 < len(w); i += 4 {
-			fn(uint64(w[i]))
-		}
+		w = w[:len(w)&^3]
+		every(0, 4)
 	case attrEmulRegMap: // pairs of offset and registers
-		for i := 0; i+1 < len(w); i += 2 {
-			fn(uint64(w[i]))
-		}
+		w = w[:len(w)&^1]
+		every(0, 2)
 	case attrCoroutine: // pairs of id and offset
-		for i := 0; i+1 < len(w); i += 2 {
-			fn(uint64(w[i+1]))
-		}
+		every(1, 2)
 	case attrInstrOffsets: // kind, then offsets
-		for i := 1; i < len(w); i++ {
-			fn(uint64(w[i]))
-		}
+		every(1, 1)
 	case attrBranchTargets:
+		at := 0
 		branchTargets(w, func(branch uint64, targets []uint32) {
-			fn(branch)
-			for _, t := range targets {
-				fn(uint64(t))
+			fn(at, branch)
+			for i, t := range targets {
+				fn(at+3+i, uint64(t))
 			}
+			at += 3 + len(targets)
 		})
 	default:
-		if !strings.HasSuffix(a.Name(), "_OFFSETS") || offsetNames[a.ID] {
-			return
-		}
-		for _, o := range w {
-			fn(uint64(o))
+		if strings.HasSuffix(a.Name(), "_OFFSETS") && !offsetNames[a.ID] {
+			every(0, 1)
 		}
 	}
 }

@@ -257,7 +257,7 @@ func (k *Kernel) Info() []Attr {
 func (k *Kernel) InfoOffsets() map[uint64][]string {
 	out := make(map[uint64][]string)
 	for _, a := range k.Info() {
-		a.instrOffsets(func(off uint64) {
+		a.InstrOffsets(func(_ int, off uint64) {
 			if l := out[off]; len(l) == 0 || l[len(l)-1] != a.Name() {
 				out[off] = append(l, a.Name())
 			}

@@ -26,13 +26,13 @@ their code, then by likeness. Each pair gets a class, the strongest agreement fi
   -l, --level LEVEL   what counts as different, the strictest first:
                         bytes      the files, byte for byte
                         metadata   the cubins, whatever they are wrapped in
-                        code       instructions, resources, data, names (default)
-                        text       code, but not bits that the text does not show
-                        nocontrol  code, but not control codes
+                        code       all that a loader or the hardware sees (default)
+                        text       instructions as text, resources, data, names
+                        nocontrol  code, but not control codes or loader
                         noregs     nocontrol, but not the choice of registers
                         nomods     noregs, but not modifiers
       --ignore KINDS  what does not count either: hidden, control, registers, modifiers,
-                      code, resources, data, names, unpaired, metadata, wrapping
+                      code, resources, data, names, unpaired, loader, metadata, wrapping
   -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
       --only GLOB     the same as --kernel
   -a, --arch ARCH     only cubins for ARCH; repeatable

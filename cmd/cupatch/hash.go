@@ -30,8 +30,9 @@ does not depend on the container, compression or order of the kernels.
       --max-entry N   refuse entries larger than N when decompressed
 
 A line is LEVEL and version, hash, architecture, FILE or FILE#ENTRY, kernel. The hash
-of a kernel does not depend on its name; that of a file is one of names and hashes. The
-scheme is described in docs/hash.md.
+of a kernel is one of its code and its constant banks, not of its name; that of a file
+is one of names, hashes, and what else a loader sees. The scheme is described in
+docs/hash.md.
 
 exit status: 0; 1 if no kernel was found; 2 trouble.
 
@@ -136,18 +137,19 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	}
 	lines := make([][]string, len(r.levels))
 	n := 0
-	walk := cubinWalk[*hashCubin, []hashedKernel]{begin: r.begin, work: func(s *hashCubin, kernels []*elfx.Kernel) []hashedKernel {
+	walk := cubinWalk[*hashCubin, *hashPiece]{begin: r.begin, work: func(s *hashCubin, kernels []*elfx.Kernel) *hashPiece {
 		return r.hash(f, s, kernels)
 	}}
-	walk.use = func(s *hashCubin, list []hashedKernel) error {
+	walk.use = func(s *hashCubin, p *hashPiece) error {
 		if s.err != nil {
 			r.report(s.err)
 			r.status = worse(r.status, 2)
 		}
-		n += len(list) / len(r.levels)
-		for i, h := range list {
-			li := i % len(r.levels)
-			lines[li] = append(lines[li], diff.HashLine(h.arch, h.name, h.hash))
+		n += len(p.list) / len(r.levels)
+		for li := range lines {
+			lines[li] = append(lines[li], p.lines[li]...)
+		}
+		for _, h := range p.list {
 			switch {
 			case r.duplicates || r.conflicts:
 				r.list = append(r.list, h)
@@ -163,19 +165,52 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if r.found += n; r.found == 0 {
 		r.missed(f, selected)
 	}
-	if n > 0 && !r.duplicates && !r.conflicts {
-		for li, level := range r.levels {
-			r.print(jsonHash{Level: level.String(), Hash: diff.FileHash(level, lines[li]).String(), File: f.Name, Kernels: n})
+	if n == 0 || r.duplicates || r.conflicts {
+		return nil
+	}
+	for _, e := range f.Entries() {
+		if (selected == nil || selected[e]) && r.archWanted(e) && r.whole() {
+			r.other(e, lines)
 		}
+	}
+	for li, level := range r.levels {
+		r.print(jsonHash{Level: level.String(), Hash: diff.FileHash(level, lines[li]).String(), File: f.Name, Kernels: n})
 	}
 	return nil
 }
 
+// whole reports whether the hashes of files are about all that is in them.
+func (r *hashRun) whole() bool { return len(r.kernels) == 0 && !r.duplicates && !r.conflicts }
+
+// other adds the line of an entry that is no cubin to those of the file.
+func (r *hashRun) other(e *elfx.Entry, lines [][]string) {
+	if e.Kind == elfx.KindELF || e.Kind == elfx.KindConcat {
+		return
+	}
+	line, err := diff.EntryLine(e)
+	if err != nil {
+		r.report(err)
+		r.status = worse(r.status, 2)
+		return
+	}
+	for li := range lines {
+		lines[li] = append(lines[li], line)
+	}
+}
+
 // A hashCubin is a cubin whose kernels are hashed.
 type hashCubin struct {
-	entry  *elfx.Entry
-	target *code.Target
-	err    error
+	entry   *elfx.Entry
+	module  *diff.Module
+	kernels []*elfx.Kernel
+	err     error
+}
+
+// A hashPiece is some kernels of a cubin, and the lines that they and the cubin have in
+// the hash of the file, by level.
+type hashPiece struct {
+	list  []hashedKernel
+	lines [][]string
 }
 
 // begin looks at a cubin before its kernels are hashed.
@@ -183,25 +218,32 @@ func (r *hashRun) begin(e *elfx.Entry, t *code.Target, err error) (*hashCubin, [
 	if err != nil {
 		return &hashCubin{err: err}, nil
 	}
-	return &hashCubin{entry: e, target: t}, r.kernelsOf(t.Cubin, false)
+	s := &hashCubin{entry: e, module: diff.NewModule(t.Cubin), kernels: r.kernelsOf(t.Cubin, false)}
+	return s, s.kernels
 }
 
 // hash hashes some kernels at every level, one kernel after another.
-func (r *hashRun) hash(f *elfx.File, s *hashCubin, kernels []*elfx.Kernel) []hashedKernel {
-	var out []hashedKernel
+func (r *hashRun) hash(f *elfx.File, s *hashCubin, kernels []*elfx.Kernel) *hashPiece {
+	p := &hashPiece{lines: make([][]string, len(r.levels))}
 	for _, k := range kernels {
-		c := diff.NewCode(s.target.Cubin, k, s.target.Table)
-		for _, level := range r.levels {
+		c := s.module.CodeOf(k)
+		for li, level := range r.levels {
 			h := hashedKernel{
 				level: level, hash: c.Hash(level), arch: c.Arch, file: f.Name, name: k.Name, n: c.Len(), unknown: c.Unknown,
 			}
 			if f.Kind != elfx.FileCubin {
 				h.entry = s.entry.Number
 			}
-			out = append(out, h)
+			p.list = append(p.list, h)
+			p.lines[li] = append(p.lines[li], c.HashLine(h.hash))
 		}
 	}
-	return out
+	if first := len(kernels) == 0 || kernels[0] == s.kernels[0]; first && s.err == nil && r.whole() {
+		for li, level := range r.levels {
+			p.lines[li] = append(p.lines[li], s.module.ModuleLine(level))
+		}
+	}
+	return p
 }
 
 func (r *hashRun) printKernel(h hashedKernel) {

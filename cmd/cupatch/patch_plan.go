@@ -150,19 +150,24 @@ func (r *patchRun) checkGuard(f *elfx.File, entries []*elfx.Entry) error {
 	return nil
 }
 
-// guardHash hashes a kernel by one of the schemes of cupatch hash, for a recipe's guard.
+// guardHash hashes a kernel by one of the schemes of cupatch hash, earlier versions
+// included, for a recipe's guard.
 func guardHash(c *elfx.Cubin, k *elfx.Kernel, scheme string) (string, error) {
 	var known []string
 	for _, name := range diff.HashLevels() {
 		known = append(known, name+strconv.Itoa(diff.HashVersion))
-		if scheme != known[len(known)-1] {
+		number, ok := strings.CutPrefix(scheme, name)
+		version, err := strconv.Atoi(number)
+		if !ok || err != nil {
 			continue
 		}
 		level, err := diff.ParseHashLevel(name)
 		if err != nil {
 			return "", err
 		}
-		return diff.NewCode(c, k, diff.TableFor(c)).Hash(level).String(), nil
+		if h, ok := diff.NewCode(c, k, diff.TableFor(c)).HashOf(level, version); ok {
+			return h.String(), nil
+		}
 	}
 	return "", fmt.Errorf("no hash %s; there are sha256, %s", scheme, strings.Join(known, ", "))
 }

@@ -1,8 +1,9 @@
 package diff
 
 import (
+	"debug/elf"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -26,9 +27,11 @@ type Code struct {
 	Unknown int        // words that the table does not know
 	Padding int        // NOPs that are never executed
 
-	raw  bool // the architecture's instructions are not 128 bits: bytes are compared
-	data []byte
-	pos  []int32 // by index: number of the instruction, address/16
+	module *Module
+	number int  // of the kernel, in the cubin
+	raw    bool // the architecture's instructions are not 128 bits: bytes are compared
+	data   []byte
+	pos    []int32 // by index: number of the instruction, address/16
 	// By index: the word with relocated and pc-relative fields cleared, the index that
 	// it names as target, and what else it refers to (into syms, 0 is none).
 	variants []*isa.Variant // nil for an unknown word
@@ -36,8 +39,9 @@ type Code struct {
 	target   []int32
 	sym      []uint32
 	syms     []string
-	// localLoads and localStores count the accesses to local memory, where spilled registers
-	// go.
+	stray    []string // relocations of padding and of what is no instruction
+	// localLoads and localStores count the accesses to local memory: spilled registers,
+	// arrays, and the arguments of calls.
 	localLoads, localStores int
 }
 
@@ -103,13 +107,23 @@ func TableFor(c *elfx.Cubin) *isa.Table {
 	return t
 }
 
-// NewCode makes the code of a kernel ready. t may be nil.
+// NewCode makes the code of a kernel of c ready. t may be nil. For several kernels of
+// one cubin [Module.Code] is the way.
+func NewCode(c *elfx.Cubin, k *elfx.Kernel, t *isa.Table) *Code {
+	return (&Module{Cubin: c, Table: t}).CodeOf(k)
+}
+
+// newCode makes the code of kernel i of m ready.
 //
 // Code of architectures before sm_70, whose instructions are not 128 bits wide, and bytes
 // behind the last whole instruction are compared as they are.
-func NewCode(cubin *elfx.Cubin, k *elfx.Kernel, t *isa.Table) *Code {
-	c := &Code{Arch: cubin.Arch, Kernel: k, Table: t, data: k.Data(), syms: []string{""}, raw: cubin.InstructionSize() != isa.WordSize}
-	b := &codeBuilder{Code: c, cubin: cubin, n: len(c.data) / isa.WordSize}
+func newCode(m *Module, i int) *Code {
+	k := &m.Cubin.Kernels()[i]
+	c := &Code{
+		Arch: m.Cubin.Arch, Kernel: k, Table: m.Table, data: k.Data(), syms: []string{""}, raw: m.Cubin.InstructionSize() != isa.WordSize,
+		module: m, number: i,
+	}
+	b := &codeBuilder{Code: c, n: len(c.data) / isa.WordSize}
 	b.scan()
 	b.live()
 	b.relocations()
@@ -120,7 +134,6 @@ func NewCode(cubin *elfx.Cubin, k *elfx.Kernel, t *isa.Table) *Code {
 // A codeBuilder holds what is known by instruction number while a Code is made.
 type codeBuilder struct {
 	*Code
-	cubin  *elfx.Cubin
 	n      int
 	all    []isa.Inst // by instruction number; the control code may be another
 	to     map[int32]uint64
@@ -238,25 +251,34 @@ func (b *codeBuilder) relocations() {
 	if len(relocs) == 0 {
 		return
 	}
-	funcs := b.Kernel.Functions()
-	inPlace := hasRel(b.cubin, b.Kernel)
+	inPlace := hasRel(b.module.Cubin, b.Kernel)
 	for _, r := range relocs {
-		num := r.Offset / isa.WordSize
+		num, at := r.Offset/isa.WordSize, r.Offset%isa.WordSize
+		to, own := b.ownAddress(r)
+		text := fmt.Sprintf("reloc %d ", r.Type)
+		if at != 0 {
+			text = fmt.Sprintf("reloc %d at byte %d ", r.Type, at)
+		}
+		name := text
+		if !own {
+			name = fmt.Sprintf("%s%s+%#x", text, b.module.anonymous(r.SymbolIndex, b.Kernel.Name), r.Addend)
+		}
 		if num >= uint64(b.n) || b.index[num] < 0 {
+			b.stray = append(b.stray, fmt.Sprintf("%s to %#x", name, to))
 			continue
 		}
 		i := b.index[num]
 		delete(b.to, int32(num))
-		if f := relocFields[r.Type]; f != nil && !inPlace && r.Offset%isa.WordSize == 0 {
+		if f := relocFields[r.Type]; f != nil && !inPlace && at == 0 {
 			b.norm[i] = f.MustSet(b.norm[i], 0)
 		}
-		text := fmt.Sprintf("reloc %d ", r.Type)
-		if at, ok := ownAddress(b.Kernel, funcs, r); ok {
-			b.refer(i, at, text)
-			continue
+		if own {
+			b.refer(i, to, text)
+		} else {
+			b.refer(i, ^uint64(0), name)
 		}
-		b.refer(i, ^uint64(0), fmt.Sprintf("%s%s+%#x", text, anonymous(r.Symbol, b.Kernel.Name), r.Addend))
 	}
+	slices.Sort(b.stray)
 }
 
 // refer notes that instruction i refers to an address in the code and, or else, to
@@ -305,7 +327,6 @@ func (b *codeBuilder) resolve() {
 // hasRel reports whether a kernel has relocations of the kind that keep their addend in
 // the instruction.
 func hasRel(c *elfx.Cubin, k *elfx.Kernel) bool {
-	const shtRel = 9
 	for i := range c.Sections() {
 		if s := &c.Sections()[i]; s.Type == shtRel && int(s.Info) == k.Index && s.Size > 0 {
 			return true
@@ -316,30 +337,16 @@ func hasRel(c *elfx.Cubin, k *elfx.Kernel) bool {
 
 // ownAddress returns the address in the kernel's code that a relocation means, if it
 // means one.
-func ownAddress(k *elfx.Kernel, funcs []elfx.Function, r elfx.Reloc) (uint64, bool) {
-	if r.Symbol == k.Name || r.Symbol == k.Section {
-		return uint64(r.Addend), true
+func (c *Code) ownAddress(r elfx.Reloc) (uint64, bool) {
+	list := c.module.Cubin.Symbols()
+	if uint64(r.SymbolIndex) >= uint64(len(list)) {
+		return 0, false
 	}
-	for _, f := range funcs {
-		if f.Name == r.Symbol {
-			return f.Offset + uint64(r.Addend), true
-		}
+	s := &list[r.SymbolIndex]
+	if int(s.Section) != c.Kernel.Index || !s.Func() && s.Info&0xf != uint8(elf.STT_SECTION) {
+		return 0, false
 	}
-	return 0, false
-}
-
-// anonymous returns a symbol with the name of the kernel that it belongs to left out,
-// so that a renamed kernel refers to the same things.
-func anonymous(symbol, kernel string) string {
-	if kernel != "" {
-		if s, ok := strings.CutPrefix(symbol, "$"+kernel+"$"); ok {
-			return "$<self>$" + StableName(s)
-		}
-		if i := strings.LastIndexByte(symbol, '.'); i >= 0 && symbol[i+1:] == kernel {
-			return symbol[:i+1] + "<self>"
-		}
-	}
-	return StableName(symbol)
+	return s.Value + uint64(r.Addend), true
 }
 
 // relocFields are the bits that a relocation replaces, by its type; the names of the

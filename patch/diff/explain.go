@@ -7,39 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cupatch/cupatch/elfx"
 )
-
-// relocsOf lists the relocations of a section that is no code, by offset, with their
-// types, symbols and addends.
-func relocsOf(c *elfx.Cubin, section int) []string {
-	var out []string
-	for i := range c.Sections() {
-		s := &c.Sections()[i]
-		if s.Type != shtRela && s.Type != shtRel || int(s.Info) != section {
-			continue
-		}
-		size := 16
-		if s.Type == shtRela {
-			size = 24
-		}
-		for b := c.SectionData(s); len(b) >= size; b = b[size:] {
-			info := binary.LittleEndian.Uint64(b[8:])
-			name := fmt.Sprint("symbol ", info>>32)
-			if n := info >> 32; n < uint64(len(c.Symbols())) {
-				name = StableName(c.Symbols()[n].Name)
-			}
-			line := fmt.Sprintf("%#010x %d %s", binary.LittleEndian.Uint64(b), uint32(info), name)
-			if s.Type == shtRela {
-				line += fmt.Sprintf("%+d", int64(binary.LittleEndian.Uint64(b[16:])))
-			}
-			out = append(out, line)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
 
 // stringsText says which readable strings of two notes differ.
 func stringsText(p, q []byte) string {
@@ -187,62 +155,4 @@ func (r *lineReader) uleb() uint64 {
 	}
 	r.b = r.b[n:]
 	return v
-}
-
-// wrapping says how two files that hold GPU code are wrapped differently.
-func (c *comparer) wrapping() {
-	a, b := c.index[0], c.index[1]
-	note := func(what, format string, args ...any) {
-		c.r.Notes = append(c.r.Notes, Note{Kind: Wrapping, What: what, Text: fmt.Sprintf(format, args...)})
-	}
-	before := len(c.r.Notes)
-	if x, y := a.file.Kind, b.file.Kind; x != y {
-		note("container", "%s → %s", x, y)
-	}
-	if x, y := compressions(a), compressions(b); x != y {
-		note("compression", "%s → %s", x, y)
-	}
-	for _, kind := range []elfx.Kind{elfx.KindELF, elfx.KindPTX, elfx.KindLTOIR, elfx.KindOldCubin, elfx.KindUnknown} {
-		x, y := contentsOf(a, kind), contentsOf(b, kind)
-		sx, sy := slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y))
-		switch gone, fresh := without(sx, sy), without(sy, sx); {
-		case len(gone)+len(fresh) > 0 && kind != elfx.KindELF:
-			note("entries", "%d and %d of kind %s, which are not compared, differ", len(x), len(y), kind)
-			c.r.Notes[len(c.r.Notes)-1].Always = true
-		case len(x) != len(y):
-			note("entries", "%d → %d of kind %s", len(x), len(y), kind)
-		case len(gone)+len(fresh) == 0 && !slices.Equal(x, y):
-			note("entries", "of kind %s are the same in another order", kind)
-		}
-	}
-	if len(c.r.Notes) == before && c.r.Kinds&^Wrapping == 0 {
-		note("file", "what surrounds the GPU code differs")
-	}
-}
-
-// compressions lists the ways in which the entries of a file are stored.
-func compressions(x *index) string {
-	var out []string
-	for _, e := range x.entries {
-		s := e.entry.Compression.String()
-		if e.entry.Parent != nil {
-			s = e.entry.Parent.Compression.String()
-		}
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	slices.Sort(out)
-	return strings.Join(out, ", ")
-}
-
-// contentsOf lists the entries of a kind by architecture and content.
-func contentsOf(x *index, kind elfx.Kind) []string {
-	var out []string
-	for _, e := range x.entries {
-		if e.entry.Kind == kind {
-			out = append(out, e.entry.Target()+" "+e.hash.String())
-		}
-	}
-	return out
 }

@@ -2,14 +2,12 @@ package diff
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
-	"github.com/cupatch/cupatch/isa"
 )
 
 // Files compares two files. Entries are read one after another and not kept; what stays
@@ -26,12 +24,14 @@ func Files(a, b *elfx.File, opt Options) (*Result, error) {
 		c.index[side] = newIndex(f, side, c.jobs(), &opt)
 		c.side(f, c.index[side], []*Side{&c.r.A, &c.r.B}[side])
 	}
+	pairEntries(c.index[0].cubins(), c.index[1].cubins())
 	pairs, onlyA, onlyB := pairKernels(c.index[0].kernels(), c.index[1].kernels())
 	c.only(&c.r.OnlyA, onlyA)
 	c.only(&c.r.OnlyB, onlyB)
 	if err := c.run(pairs); err != nil {
 		return nil, err
 	}
+	c.entries(pairs)
 	if !c.r.SameBytes {
 		c.found(Wrapping)
 		c.wrapping()
@@ -83,7 +83,7 @@ type comparer struct {
 	r     *Result
 	index [2]*index
 	cache [2]cubinCache
-	noted map[[2]*entryRec]bool // pairs of entries whose sections were compared
+	noted map[*entryRec]bool // cubins of the first file whose sections were compared
 }
 
 func (c *comparer) found(k Kinds) { c.r.Kinds |= k }
@@ -122,14 +122,16 @@ func (c *comparer) only(dst *[]KernelRef, list []*kernelRec) {
 // run compares the pairs, several at a time, and the sections of the cubins that they
 // are in. The results come in the order of the pairs.
 func (c *comparer) run(pairs []kernelPair) error {
-	c.noted = map[[2]*entryRec]bool{}
-	partner := partners(pairs)
+	c.noted = map[*entryRec]bool{}
+	kernels := map[*entryRec][]kernelPair{}
+	for _, p := range pairs {
+		kernels[p.a.entry] = append(kernels[p.a.entry], p)
+	}
 	var failed error
 	inOrder(c.jobs(), len(pairs), func(i int) *outcome {
 		k, err := c.kernel(pairs[i])
 		return &outcome{k, err}
 	}, func(i int, o *outcome) bool {
-		p := pairs[i]
 		if o.err != nil {
 			c.r.Errors = append(c.r.Errors, o.err)
 			return true
@@ -137,16 +139,45 @@ func (c *comparer) run(pairs []kernelPair) error {
 		if failed = c.take(o.k); failed != nil {
 			return false
 		}
-		if at := [2]*entryRec{p.a.entry, p.b.entry}; partner[p.a.entry] == p.b.entry && !c.noted[at] {
-			c.noted[at] = true
-			c.sections(p.a.entry, p.b.entry)
+		if e := pairs[i].a.entry; e.partner != nil && !c.noted[e] {
+			c.sections(e, kernels[e])
 		}
 		return true
 	})
-	if failed == nil {
-		c.emptyCubins()
-	}
 	return failed
+}
+
+// entries compares the cubins without pairs of kernels, and the entries of other kinds.
+// A cubin of which the other file has nothing is said to be missing, unless that is said
+// of its kernels.
+func (c *comparer) entries(pairs []kernelPair) {
+	paired := map[*entryRec]bool{}
+	for _, p := range pairs {
+		paired[p.a.entry], paired[p.b.entry] = true, true
+	}
+	for side, x := range c.index {
+		for _, e := range x.cubins() {
+			if e.code && len(e.kernels) == 0 { // no kernel of it is wanted
+				continue
+			}
+			switch {
+			case e.partner == nil && (paired[e] || !e.code):
+				c.note(Note{Kind: Unpaired, Where: e.where(), What: "cubin", Text: "only the " + sideNames[side] + " file has it"})
+			case side == 0 && e.partner != nil && !c.noted[e]:
+				c.sections(e, nil)
+			}
+		}
+	}
+	c.heads()
+	c.others()
+}
+
+// sideNames name the files in notes.
+var sideNames = [2]string{"first", "second"}
+
+func (c *comparer) note(n Note) {
+	c.found(n.Kind)
+	c.r.Notes = append(c.r.Notes, n)
 }
 
 // An outcome is a pair of kernels compared, or why it could not be.
@@ -207,45 +238,6 @@ func inOrder[T any](jobs, n int, work func(int) T, take func(int, T) bool) {
 	}
 }
 
-// partners returns, for each entry of the first file, the entry of the second that most
-// of its kernels are paired with.
-func partners(pairs []kernelPair) map[*entryRec]*entryRec {
-	count := map[[2]*entryRec]int{}
-	out := map[*entryRec]*entryRec{}
-	for _, p := range pairs {
-		at := [2]*entryRec{p.a.entry, p.b.entry}
-		count[at]++
-		best, ok := out[p.a.entry]
-		if !ok || count[at] > count[[2]*entryRec{p.a.entry, best}] {
-			out[p.a.entry] = p.b.entry
-		}
-	}
-	return out
-}
-
-// emptyCubins compares cubins without kernels, which hold data only, with those of the
-// same architecture in order.
-func (c *comparer) emptyCubins() {
-	var lists [2][]*entryRec
-	for side, x := range c.index {
-		for _, e := range x.cubins() {
-			if len(e.kernels) == 0 {
-				lists[side] = append(lists[side], e)
-			}
-		}
-		slices.SortStableFunc(lists[side], func(p, q *entryRec) int { return cmp.Compare(p.arch, q.arch) })
-	}
-	for _, e := range lists[0] {
-		for i, o := range lists[1] {
-			if e.arch == o.arch {
-				c.sections(e, o)
-				lists[1] = slices.Delete(lists[1], i, i+1)
-				break
-			}
-		}
-	}
-}
-
 // kernel compares one pair of kernels.
 func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
 	k := &KernelDiff{
@@ -264,10 +256,11 @@ func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, b := x.code(p.a), y.code(p.b)
+	a, b := x.made(p.a), y.made(p.b)
 	k.CodeDiff = Compare(a, b)
 	k.Resources = resourceChanges(a, b)
-	k.Data = dataChanges(x.cubin, y.cubin, k.CodeDiff)
+	data, loader := factsOf(k.CodeDiff, k.Resources)
+	k.Data, k.Loader = append(dataChanges(k.CodeDiff), data...), loader
 	if k.Class == CodeDiffers {
 		k.Relocs = relocationChanges(a, b)
 	}
@@ -275,7 +268,8 @@ func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
 	for _, f := range []struct {
 		on   bool
 		kind Kinds
-	}{{k.Class == SameCode, Metadata}, {p.a.stable != p.b.stable, Names}, {k.Resources != nil, Resources}, {k.Data != nil, Data}} {
+	}{{k.Class == SameCode, Metadata}, {p.a.stable != p.b.stable, Names}, {k.Resources != nil, Resources}, {k.Data != nil, Data},
+		{k.Loader != nil, Loader}} {
 		if f.on {
 			k.Kinds |= f.kind
 		}
@@ -288,28 +282,22 @@ func (k *KernelDiff) row() Row {
 	r := Row{
 		Arch: k.Arch, NameA: k.NameA, NameB: k.NameB, Class: k.Class, Kinds: k.Kinds, Instructions: k.Instructions,
 		Changed: k.Changed, Deleted: k.Deleted, Inserted: k.Inserted, Moved: k.Moved, Modifiers: k.Modifiers,
-		Resources: k.Resources, Data: k.Data,
+		Resources: k.Resources, Data: k.Data, Loader: k.Loader,
 	}
 	for side, c := range []*Code{k.A, k.B} {
 		if c != nil {
-			r.Registers[side], r.Spills[side] = c.Kernel.Regs, c.localLoads+c.localStores
+			r.Registers[side], r.Local[side] = c.Kernel.Regs, c.localLoads+c.localStores
 		}
 	}
 	return r
 }
 
-// A loadedCubin is a cubin and the table of its architecture.
-type loadedCubin struct {
-	cubin *elfx.Cubin
-	table *isa.Table
-}
-
-// code returns the code of a kernel of c.
-func (c *loadedCubin) code(k *kernelRec) *Code {
+// made returns the code of a kernel of m.
+func (m *Module) made(k *kernelRec) *Code {
 	if k.made != nil {
 		return k.made
 	}
-	return NewCode(c.cubin, &c.cubin.Kernels()[k.index], c.table)
+	return m.Code(k.index)
 }
 
 // What is kept of the cubins of a file that were used last: so many, and as long as they
@@ -324,10 +312,10 @@ type cubinCache struct {
 	mu   sync.Mutex
 	size int
 	keys []*entryRec // the one used last at the end
-	vals []*loadedCubin
+	vals []*Module
 }
 
-func (c *cubinCache) get(e *entryRec) (*loadedCubin, error) {
+func (c *cubinCache) get(e *entryRec) (*Module, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.Index(c.keys, e); i >= 0 {
@@ -340,24 +328,30 @@ func (c *cubinCache) get(e *entryRec) (*loadedCubin, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &loadedCubin{cubin, TableFor(cubin)}
+	v := NewModule(cubin)
 	c.keys, c.vals = append(c.keys, e), append(c.vals, v)
 	c.size += len(cubin.Data())
 	for len(c.keys) > cacheCount || len(c.keys) > 1 && c.size > cacheBytes {
-		c.size -= len(c.vals[0].cubin.Data())
+		c.size -= len(c.vals[0].Cubin.Data())
 		c.keys[0].entry.Done()
 		c.keys, c.vals = slices.Delete(c.keys, 0, 1), slices.Delete(c.vals, 0, 1)
 	}
 	return v, nil
 }
 
-// where names a pair of entries.
-func where(a, b *entryRec) string {
-	bare := func(e *entryRec) bool {
-		return e.entry.Container != nil && e.entry.Container.Kind == elfx.ContainerCubin
-	}
-	if bare(a) && bare(b) {
+// bare reports whether e is a file of its own.
+func (e *entryRec) bare() bool {
+	return e.entry.Container != nil && e.entry.Container.Kind == elfx.ContainerCubin
+}
+
+// where names an entry, and with its partner both.
+func (e *entryRec) where() string {
+	switch p := e.partner; {
+	case e.bare() && (p == nil || p.bare()):
 		return ""
+	case p == nil:
+		return fmt.Sprintf("%s #%d", e.arch, e.entry.Number)
+	default:
+		return fmt.Sprintf("%s #%d and #%d", e.arch, e.entry.Number, p.entry.Number)
 	}
-	return fmt.Sprintf("%s #%d and #%d", a.arch, a.entry.Number, b.entry.Number)
 }

@@ -6,14 +6,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 )
 
 // HashVersion is the version of the hash scheme. It changes whenever the hash of code
 // that stays the same would.
-const HashVersion = 1
+const HashVersion = 2
 
 // A HashLevel says what a hash leaves out.
 type HashLevel uint8
@@ -48,9 +50,20 @@ type Hash [sha256.Size]byte
 // String returns the hash in hexadecimal.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// Hash returns the hash of the code at a level. The name of the kernel is no part of
-// it.
-func (c *Code) Hash(level HashLevel) Hash {
+// Hash returns the hash of the code and of the kernel's own constants at a level. The
+// name of the kernel is no part of it.
+func (c *Code) Hash(level HashLevel) Hash { return c.hash(level, HashVersion) }
+
+// HashOf is Hash by an earlier version of the scheme: that of version 1 leaves out the
+// constants. It reports false for a version that is not known.
+func (c *Code) HashOf(level HashLevel, version int) (Hash, bool) {
+	if version < 1 || version > HashVersion {
+		return Hash{}, false
+	}
+	return c.hash(level, version), true
+}
+
+func (c *Code) hash(level HashLevel, version int) Hash {
 	if level == HashBytes {
 		return sha256.Sum256(c.data)
 	}
@@ -59,7 +72,7 @@ func (c *Code) Hash(level HashLevel) Hash {
 		r = &renamer{}
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "cupatch %s %d\n", level, HashVersion)
+	fmt.Fprintf(h, "cupatch %s %d\n", level, version)
 	buf := make([]byte, 0, 1<<12)
 	for i, w := range c.norm {
 		if level >= HashNoControl {
@@ -92,7 +105,64 @@ func (c *Code) Hash(level HashLevel) Hash {
 	if rest := c.data[len(c.data)/isa.WordSize*isa.WordSize:]; len(rest) > 0 {
 		h.Write(append([]byte{2}, rest...))
 	}
+	if version > 1 {
+		for _, line := range c.ownData() {
+			h.Write(append(append([]byte{3}, line...), 0))
+		}
+	}
 	return Hash(h.Sum(nil))
+}
+
+// ownData says what the kernel has for itself beside its instructions, line by line: the
+// constant banks that are not all zeros, in which addresses of instructions are replaced
+// by their numbers, their relocations, and those that are of no instruction.
+func (c *Code) ownData() []string {
+	var out []string
+	m := c.module
+	m.parts.Do(m.split)
+	f := &factList{m: m, code: c}
+	for _, i := range m.sections[c.number] {
+		s := &m.Cubin.Sections()[i]
+		if !isBank(m.role[i]) {
+			continue
+		}
+		if data := m.Cubin.SectionData(s); !allZero(data) {
+			out = append(out, m.role[i]+" "+digest(c.plainBank(data)))
+		}
+		for _, r := range m.relocate[s.Index] {
+			f.relocations(&m.Cubin.Sections()[r])
+		}
+	}
+	for i := range f.list {
+		out = append(out, f.list[i].title()+" "+f.list[i].value)
+	}
+	out = append(out, c.stray...)
+	slices.Sort(out)
+	return out
+}
+
+func allZero(b []byte) bool {
+	for _, x := range b {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// plainBank returns the words of a bank, each with a byte that says whether it is the
+// address of an instruction, whose number then stands for it.
+func (c *Code) plainBank(data []byte) []byte {
+	out := make([]byte, 0, len(data)+len(data)/4)
+	for ; len(data) >= 4; data = data[4:] {
+		w := binary.LittleEndian.Uint32(data)
+		if i, ok := c.indexAt(uint64(w)); ok {
+			out = binary.LittleEndian.AppendUint32(append(out, 1), uint32(i))
+		} else {
+			out = binary.LittleEndian.AppendUint32(append(out, 0), w)
+		}
+	}
+	return append(out, data...)
 }
 
 // A renamer numbers the registers of each file in the order in which they first occur,
@@ -143,8 +213,10 @@ func (r *renamer) numberOf(f regFile, n uint64) uint64 {
 	return m[n]
 }
 
-// FileHash combines the hashes of kernels into one that does not depend on their order
-// or on how often each is there: SHA-256 over the sorted lines "ARCH NAME HASH".
+// FileHash combines lines into one hash that does not depend on their order or on how
+// often each is there: SHA-256 over the sorted lines. Those of [Code.HashLine] stand for
+// kernels, those of [Module.ModuleLine] for what cubins hold beside, those of [EntryLine]
+// for other entries.
 func FileHash(level HashLevel, lines []string) Hash {
 	lines = slices.Clone(lines)
 	slices.Sort(lines)
@@ -152,8 +224,68 @@ func FileHash(level HashLevel, lines []string) Hash {
 	return sha256.Sum256([]byte(fmt.Sprintf("cupatch file %s %d\n%s\n", level, HashVersion, strings.Join(lines, "\n"))))
 }
 
-// HashLine returns the line that a kernel has in the hash of a file. What the compiler
-// puts into a name anew in each build is no part of it.
-func HashLine(arch, name string, h Hash) string {
-	return arch + " " + StableName(name) + " " + h.String()
+// HashLine returns the line that a kernel with the hash h has in the hash of a file: "ARCH
+// NAME HASH". What the compiler puts into a name anew in each build is no part of it.
+func (c *Code) HashLine(h Hash) string {
+	return c.Arch + " " + quoteName(c.module.kernelName(c.number)) + " " + h.String()
+}
+
+// quoteName returns a name in a form that fits between blanks on a line: as it is, or in
+// the quotes of Go.
+func quoteName(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return strings.ReplaceAll(strconv.QuoteToASCII(name), " ", `\x20`)
+		}
+	}
+	if name == "" {
+		return `""`
+	}
+	return name
+}
+
+// ModuleLine returns the line that the cubin has in the hash of a file for what it holds
+// beside the code of its kernels: "ARCH HASH". At the level code that is all that
+// [Files] counts at its level of that name; at those below, data.
+func (m *Module) ModuleLine(level HashLevel) string {
+	kinds := Data
+	if level <= HashCode {
+		kinds |= Loader
+	}
+	var lines []string
+	add := func(owner string, list []fact) {
+		for i := range list {
+			if f := &list[i]; f.kind&kinds != 0 {
+				lines = append(lines, owner+" "+f.title()+" "+f.value)
+			}
+		}
+	}
+	add("", m.facts(nil))
+	for i := range m.Cubin.Kernels() {
+		c := m.Code(i)
+		name := quoteName(m.kernelName(i))
+		add(name, c.facts(true))
+		if level > HashCode {
+			continue
+		}
+		for _, r := range c.resources() {
+			lines = append(lines, fmt.Sprint(name, " ", r.name, " ", r.n))
+		}
+	}
+	slices.Sort(lines)
+	h := sha256.New()
+	for _, l := range lines {
+		h.Write(append([]byte(l), 0))
+	}
+	return m.Cubin.Arch + " " + Hash(h.Sum(nil)).String()
+}
+
+// EntryLine returns the line that an entry that is no cubin has in the hash of a file:
+// "KIND TARGET … HASH".
+func EntryLine(e *elfx.Entry) (string, error) {
+	data, err := contentsOf(e, nil)
+	if err != nil {
+		return "", err
+	}
+	return e.Kind.String() + " " + loaderText(e) + " " + meaningOf(e.Kind, data).String(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,9 +27,13 @@ type kernelRec struct {
 // An entryRec is what the first pass keeps of an entry.
 type entryRec struct {
 	entry   *elfx.Entry
+	side    int // 0 for the first file
 	arch    string
-	hash    Hash // of its bytes
-	kernels []*kernelRec
+	hash    Hash         // of its bytes
+	meaning Hash         // of an entry that is no cubin: what meaningOf gives
+	code    bool         // it has kernels, wanted or not
+	kernels []*kernelRec // that are wanted
+	partner *entryRec    // the cubin of the other file that it is compared with
 	err     error
 }
 
@@ -78,7 +83,7 @@ func newIndex(f *elfx.File, side, jobs int, opt *Options) *index {
 	x := &index{file: f}
 	for _, e := range f.Entries() {
 		if e.Kind != elfx.KindConcat && (opt.Entry == nil || opt.Entry(side, e)) {
-			x.entries = append(x.entries, &entryRec{entry: e})
+			x.entries = append(x.entries, &entryRec{entry: e, side: side})
 		}
 	}
 	var wg sync.WaitGroup
@@ -102,14 +107,21 @@ func newIndex(f *elfx.File, side, jobs int, opt *Options) *index {
 	return x
 }
 
+// contentsOf returns the bytes of an entry, perhaps in the memory of buf. What nobody can
+// read, and is no cubin, is taken as it is stored.
+func contentsOf(e *elfx.Entry, buf []byte) ([]byte, error) {
+	data, err := e.DataIn(buf)
+	if errors.Is(err, elfx.ErrUnsupported) && e.Kind != elfx.KindELF {
+		return slices.Clone(e.Raw()), nil
+	}
+	return data, err
+}
+
 // read fills in r. It returns memory for the next entry.
 func (r *entryRec) read(buf []byte, opt *Options) []byte {
-	data, err := r.entry.DataIn(buf)
+	data, err := contentsOf(r.entry, buf)
 	if err != nil {
-		// What nobody can read is compared as it is stored.
-		if r.entry.Kind == elfx.KindELF || !errors.Is(err, elfx.ErrUnsupported) {
-			r.err = err
-		}
+		r.err = err
 		return buf
 	}
 	if !r.entry.Shared() && cap(data) > cap(buf) {
@@ -117,6 +129,7 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 	}
 	r.hash = sha256.Sum256(data)
 	if r.entry.Kind != elfx.KindELF {
+		r.meaning = meaningOf(r.entry.Kind, data)
 		return buf
 	}
 	c, err := elfx.ParseCubin(data)
@@ -125,16 +138,17 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 		return buf
 	}
 	r.arch = c.Arch
-	table := TableFor(c)
+	m := NewModule(c)
+	r.code = len(c.Kernels()) > 0
 	keep := r.entry.File.Size <= maxMade && r.entry.Shared() // else the memory is used again
 	for i := range c.Kernels() {
 		k := &c.Kernels()[i]
 		if opt.Kernel != nil && !opt.Kernel(k) {
 			continue
 		}
-		code := NewCode(c, k, table)
+		code := m.Code(i)
 		rec := &kernelRec{
-			entry: r, index: i, name: strings.Clone(k.Name), stable: strings.Clone(StableName(k.Name)), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
+			entry: r, index: i, name: strings.Clone(k.Name), stable: strings.Clone(m.kernelName(i)), code: code.Hash(HashCode), n: code.Len(), unknown: code.Unknown,
 			sketch: code.sketch(),
 		}
 		if keep {

@@ -31,6 +31,7 @@ type jsonKernel struct {
 	Moved        int              `json:"moved"`
 	Resources    []Change         `json:"resources,omitempty"`
 	Data         []Change         `json:"data,omitempty"`
+	Loader       []Change         `json:"loader,omitempty"`
 	Relocations  []Change         `json:"relocations,omitempty"`
 	Modifiers    []ModifierChange `json:"modifiers,omitempty"`
 	Opcodes      []OpcodeDelta    `json:"opcodes,omitempty"`
@@ -65,7 +66,7 @@ func appendKernelJSON(dst []byte, k *KernelDiff) ([]byte, error) {
 	j := &jsonKernel{
 		Arch: k.Arch, Name: k.NameA, EntryA: k.EntryA, EntryB: k.EntryB, PairedBy: k.PairedBy.String(), Similarity: k.Similarity,
 		Class: k.Class.String(), Kinds: k.Kinds.nonNil(), Instructions: k.Instructions, Unknown: k.Unknown, Counts: k.Counts,
-		Deleted: k.Deleted, Inserted: k.Inserted, Moved: k.Moved, Resources: k.Resources, Data: k.Data, Relocations: k.Relocs,
+		Deleted: k.Deleted, Inserted: k.Inserted, Moved: k.Moved, Resources: k.Resources, Data: k.Data, Loader: k.Loader, Relocations: k.Relocs,
 		Modifiers: k.Modifiers, Opcodes: k.Opcodes,
 	}
 	if k.NameA != k.NameB {

@@ -20,7 +20,8 @@ const (
 	Resources                   // registers, stack, shared memory, attributes
 	Data                        // constant banks and initialised variables
 	Names                       // names of kernels whose code is the same
-	Unpaired                    // kernels that only one file has
+	Unpaired                    // kernels and cubins that only one file has
+	Loader                      // what else a loader sees: headers, symbols, attributes, PTX
 	Metadata                    // sections that are neither code nor data
 	Wrapping                    // container, compression, order, PTX, what surrounds the cubins
 
@@ -28,7 +29,7 @@ const (
 	codeKinds = Hidden | Control | Registers | Modifiers | Other
 )
 
-var kindNames = []string{"hidden", "control", "registers", "modifiers", "code", "resources", "data", "names", "unpaired", "metadata", "wrapping"}
+var kindNames = []string{"hidden", "control", "registers", "modifiers", "code", "resources", "data", "names", "unpaired", "loader", "metadata", "wrapping"}
 
 // List returns the names of the kinds in k.
 func (k Kinds) List() []string {
@@ -70,10 +71,10 @@ var levels = []struct {
 	{"bytes", allKinds},
 	{"metadata", allKinds &^ Wrapping},
 	{"code", allKinds &^ (Wrapping | Metadata)},
-	{"text", allKinds &^ (Wrapping | Metadata | Hidden)},
-	{"nocontrol", allKinds &^ (Wrapping | Metadata | Control)},
-	{"noregs", allKinds &^ (Wrapping | Metadata | Control | Registers)},
-	{"nomods", allKinds &^ (Wrapping | Metadata | Control | Registers | Modifiers)},
+	{"text", allKinds &^ (Wrapping | Metadata | Loader | Hidden)},
+	{"nocontrol", allKinds &^ (Wrapping | Metadata | Loader | Control)},
+	{"noregs", allKinds &^ (Wrapping | Metadata | Loader | Control | Registers)},
+	{"nomods", allKinds &^ (Wrapping | Metadata | Loader | Control | Registers | Modifiers)},
 }
 
 // LevelNames returns the names that ParseLevel knows, the strictest first.

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,44 +11,57 @@ import (
 	"github.com/cupatch/cupatch/elfx"
 )
 
-// Section types of the ELF format.
-const (
-	shtSymtab = 2
-	shtStrtab = 3
-	shtRela   = 4
-	shtRel    = 9
-)
-
-// sections compares what two cubins hold beside the code of their kernels, and notes
-// why they differ.
-func (c *comparer) sections(ea, eb *entryRec) {
-	if ea.hash == eb.hash {
+// sections compares what a cubin and its partner hold beside the code of their kernels,
+// and notes why they differ. pairs are those of the cubin's kernels.
+func (c *comparer) sections(e *entryRec, pairs []kernelPair) {
+	c.noted[e] = true
+	if e.hash == e.partner.hash {
 		return
 	}
-	x, err1 := c.cache[0].get(ea)
-	y, err2 := c.cache[1].get(eb)
+	x, err1 := c.cache[0].get(e)
+	y, err2 := c.cache[1].get(e.partner)
 	if err := errors.Join(err1, err2); err != nil {
 		c.r.Errors = append(c.r.Errors, err)
 		return
 	}
-	s := &sectionDiff{a: x.cubin, b: y.cubin, where: where(ea, eb), rename: map[string]string{}, seen: map[Note]int{}}
-	for i, k := range ea.kernels {
-		if i < len(eb.kernels) && k.name != eb.kernels[i].name && k.code == eb.kernels[i].code {
-			s.rename[k.name] = eb.kernels[i].name
+	s := &sectionDiff{
+		a: x.Cubin, b: y.Cubin, where: e.where(), rename: map[string]string{}, names: map[int32]string{}, seen: map[Note]int{},
+		told: map[string]bool{}, part: c.opt.Kernel != nil,
+	}
+	for _, p := range pairs {
+		if p.b.entry == e.partner {
+			s.rename[p.a.name], s.names[int32(p.a.index)] = p.b.name, y.kernelName(p.b.index)
 		}
 	}
 	s.headers()
+	s.facts(x, y)
 	s.contents()
-	if len(s.notes) == 0 {
+	if len(s.notes) == 0 && !s.part && !sameLayout(x.Cubin, y.Cubin) {
 		s.note(Metadata, "layout", "the same sections at other places, or other bytes between them")
 	}
 	for _, n := range s.notes {
 		if more := s.seen[n]; more > 1 {
 			n.Text += fmt.Sprintf(" (%d sections)", more)
 		}
-		c.found(n.Kind)
-		c.r.Notes = append(c.r.Notes, n)
+		c.note(n)
 	}
+}
+
+// sameLayout reports whether two cubins are the same but for the words of their kernels.
+func sameLayout(a, b *elfx.Cubin) bool {
+	p, q := a.Data(), b.Data()
+	if len(p) != len(q) || len(a.Kernels()) != len(b.Kernels()) {
+		return false
+	}
+	at := int64(0)
+	code := slices.SortedFunc(slices.Values(a.Kernels()), func(x, y elfx.Kernel) int { return cmp.Compare(x.Offset, y.Offset) })
+	for _, k := range code {
+		if !bytes.Equal(p[at:k.Offset], q[at:k.Offset]) {
+			return false
+		}
+		at = k.Offset + k.Size
+	}
+	return bytes.Equal(p[at:], q[at:])
 }
 
 // A sectionDiff compares the sections of two cubins.
@@ -55,8 +69,11 @@ type sectionDiff struct {
 	a, b   *elfx.Cubin
 	where  string
 	rename map[string]string // names of kernels of a as b has them
+	names  map[int32]string  // of kernels of a: the names that their facts get
+	part   bool              // only some of the kernels are compared
 	notes  []Note
 	seen   map[Note]int
+	told   map[string]bool // sections of which facts differ
 
 	kernels [2]map[string]*elfx.Kernel // by name
 }
@@ -69,26 +86,44 @@ func (s *sectionDiff) note(k Kinds, what, format string, args ...any) {
 	}
 }
 
-// headers compares what the ELF header and the notes say.
+// headers says in words what the ELF header and the notes say of the origin.
 func (s *sectionDiff) headers() {
-	for _, f := range []struct{ what, a, b string }{
-		{"toolkit", orNone(s.a.Toolkit), orNone(s.b.Toolkit)},
-		{"ELF layout", s.a.Layout.String(), s.b.Layout.String()},
-		{"virtual architecture", fmt.Sprintf("compute_%d", s.a.VirtualSM), fmt.Sprintf("compute_%d", s.b.VirtualSM)},
-		{"ELF type", fmt.Sprint(s.a.Type), fmt.Sprint(s.b.Type)},
+	for _, f := range []struct {
+		kind       Kinds
+		what, a, b string
+	}{
+		{Metadata, "toolkit", orNone(s.a.Toolkit), orNone(s.b.Toolkit)},
+		{Loader, "ELF layout", s.a.Layout.String(), s.b.Layout.String()},
+		{Loader, "virtual architecture", fmt.Sprintf("compute_%d", s.a.VirtualSM), fmt.Sprintf("compute_%d", s.b.VirtualSM)},
 	} {
 		if f.a != f.b {
-			s.note(Metadata, f.what, "%s → %s", f.a, f.b)
+			s.note(f.kind, f.what, "%s → %s", f.a, f.b)
 		}
 	}
-	// Bits 24–31 are a number that follows the other sections.
-	const noteIndex = 0xff000000
-	switch p, q := s.a.Flags, s.b.Flags; {
-	case p == q:
-	case p&^noteIndex == q&^noteIndex && s.a.Layout == elfx.LayoutNew && s.b.Layout == elfx.LayoutNew:
-		s.note(Metadata, "e_flags", "the section number of a note, %d → %d", p>>24, q>>24)
-	default:
-		s.note(Metadata, "e_flags", "%#x → %#x", p, q)
+}
+
+// facts compares what a loader sees of the cubins as a whole. Where only some kernels are
+// compared, what may be about the others is left out.
+func (s *sectionDiff) facts(x, y *Module) {
+	rename := func(i int32) string {
+		if name, ok := s.names[i]; ok {
+			return name
+		}
+		return x.kernelName(int(i))
+	}
+	for _, c := range compareFacts(x.facts(rename), y.facts(nil)) {
+		if s.part && c.Kind&Data == 0 && c.Group != fileHeader || c.Group == fileHeader && s.a.Layout != s.b.Layout {
+			continue
+		}
+		s.told[c.Group] = true
+		switch {
+		case c.Lone > 0:
+			s.note(c.Kind, c.Group, "only the %s file has it", sideNames[c.Lone-1])
+		case c.wholes[0] != nil && c.wholes[1] != nil:
+			s.note(c.Kind, c.Name, "%s", bytesText(s.a.SectionData(c.wholes[0]), s.b.SectionData(c.wholes[1]), c.wholes[0], c.wholes[1]))
+		default:
+			s.note(c.Kind, c.Name, "%s → %s", c.A, c.B)
+		}
 	}
 }
 
@@ -138,35 +173,17 @@ func (s *sectionDiff) contents() {
 	}
 }
 
-// lone notes a section without a partner, unless it belongs to a kernel without one.
+// lone notes a section without a partner, unless it is code or facts have told of it.
 func (s *sectionDiff) lone(x *elfx.Section, text string) {
-	if isCode(x.Name) {
-		return
+	if !isCode(x.Name) && !s.told[StableName(x.Name)] {
+		s.note(Metadata, group(x.Name), "%s", text)
 	}
-	kind := Metadata
-	if isData(x.Name) && x.Size > 0 {
-		kind = Data
-	}
-	s.note(kind, group(x.Name), "%s", text)
 }
 
 // isCode tells the sections that are compared instruction by instruction, and what the
 // labels in them come from.
 func isCode(name string) bool {
 	return strings.HasPrefix(name, ".text") || strings.HasPrefix(name, ".rel.text.") || strings.HasPrefix(name, ".rela.text.")
-}
-
-// isData tells the sections with data that the code reads and that belong to no
-// single kernel.
-func isData(name string) bool {
-	switch {
-	case name == ".nv.global", name == ".nv.global.init", strings.HasPrefix(name, ".nv.uft"), strings.HasPrefix(name, ".nv.udt"):
-		return true
-	case strings.HasPrefix(name, ".nv.shared."):
-		return false
-	}
-	rest, ok := strings.CutPrefix(name, ".nv.constant")
-	return ok && !strings.Contains(rest, ".")
 }
 
 // ownedPrefixes are the sections that exist for each kernel.
@@ -185,23 +202,14 @@ func group(name string) string {
 	return name
 }
 
-// section compares two sections of one name.
+// section says how two sections of one name differ in what no loader sees: facts have
+// told of the rest.
 func (s *sectionDiff) section(x, y *elfx.Section) {
-	if isCode(x.Name) {
+	if isCode(x.Name) || s.told[StableName(x.Name)] {
 		return
 	}
 	p, q := s.a.SectionData(x), s.b.SectionData(y)
-	same := bytes.Equal(p, q) && x.Size == y.Size
-	if isData(x.Name) {
-		if !same {
-			s.note(Data, x.Name, "%s", bytesText(p, q, x, y))
-		}
-		if !slices.Equal(relocsOf(s.a, x.Index), relocsOf(s.b, y.Index)) {
-			s.note(Data, x.Name, "refers to other symbols")
-		}
-		return
-	}
-	if same {
+	if bytes.Equal(p, q) && x.Size == y.Size {
 		return
 	}
 	switch {
@@ -209,7 +217,7 @@ func (s *sectionDiff) section(x, y *elfx.Section) {
 		s.debugLine(p, q)
 	case strings.HasPrefix(x.Name, ".debug_"), strings.HasPrefix(x.Name, ".nv_debug"), strings.Contains(x.Name, ".debug_"):
 		s.note(Metadata, x.Name, "debug information differs, %s", bytesText(p, q, x, y))
-	case strings.HasPrefix(x.Name, ".note."):
+	case x.Type == shtNote:
 		s.note(Metadata, x.Name, "%s", stringsText(p, q))
 	case x.Type == shtSymtab:
 		s.symbols()

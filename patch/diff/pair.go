@@ -38,8 +38,9 @@ type matcher struct {
 	order map[*kernelRec]int // place in the file
 }
 
-// pairKernels pairs kernels: by architecture and name, where several have one name by
-// their code and then by likeness; then by their code; then by likeness. The rest stays
+// pairKernels pairs kernels: by architecture and name, first in cubins that are partners,
+// where several have one name by their code and then by likeness; then by their code;
+// then by likeness. The rest stays
 // without partner. It pairs b with a as it pairs a with b.
 func pairKernels(a, b []*kernelRec) (pairs []kernelPair, onlyA, onlyB []*kernelRec) {
 	m := &matcher{taken: map[*kernelRec]bool{}, order: map[*kernelRec]int{}}
@@ -48,10 +49,15 @@ func pairKernels(a, b []*kernelRec) (pairs []kernelPair, onlyA, onlyB []*kernelR
 			m.order[k] = i
 		}
 	}
-	// The strictest agreement goes first, so that duplicates find their likes.
-	m.equal(a, b, ByName, func(k *kernelRec) pairKey { return pairKey{k.entry.arch, k.stable, k.code, k.entry.hash} })
-	m.equal(a, b, ByName, func(k *kernelRec) pairKey { return pairKey{k.entry.arch, k.stable, k.code, Hash{}} })
-	m.named(a, b)
+	// The strictest agreement goes first, so that duplicates find their likes. A kernel stays
+	// in its cubin where that is possible, and keeps its name, hashes in it included.
+	for _, cubin := range []func(*kernelRec) *entryRec{(*kernelRec).home, func(*kernelRec) *entryRec { return nil }} {
+		for _, name := range []func(*kernelRec) string{func(k *kernelRec) string { return k.name }, func(k *kernelRec) string { return k.stable }} {
+			m.equal(a, b, ByName, func(k *kernelRec) pairKey { return pairKey{k.entry.arch, name(k), k.code, cubin(k)} })
+			m.named(a, b, func(k *kernelRec) pairKey { return pairKey{arch: k.entry.arch, name: name(k), cubin: cubin(k)} })
+		}
+	}
+	m.equal(a, b, ByCode, func(k *kernelRec) pairKey { return pairKey{arch: k.entry.arch, code: k.code, cubin: k.home()} })
 	m.equal(a, b, ByCode, func(k *kernelRec) pairKey { return pairKey{arch: k.entry.arch, code: k.code} })
 	m.similar(a, b)
 	slices.SortFunc(m.pairs, func(x, y kernelPair) int { return cmp.Compare(m.order[x.a], m.order[y.a]) })
@@ -62,7 +68,16 @@ func pairKernels(a, b []*kernelRec) (pairs []kernelPair, onlyA, onlyB []*kernelR
 type pairKey struct {
 	arch, name string
 	code       Hash
-	entry      Hash
+	cubin      *entryRec
+}
+
+// home returns the cubin that a kernel is in, for the second file its partner in the
+// first, so that both have the same; one without partner is its own.
+func (k *kernelRec) home() *entryRec {
+	if e := k.entry; e.side == 1 && e.partner != nil {
+		return e.partner
+	}
+	return k.entry
 }
 
 // equal pairs kernels with equal keys, in order.
@@ -80,8 +95,7 @@ func (m *matcher) equal(a, b []*kernelRec, by Pairing, keyOf func(*kernelRec) pa
 }
 
 // named pairs kernels of one name, the most alike first where there are several.
-func (m *matcher) named(a, b []*kernelRec) {
-	keyOf := func(k *kernelRec) pairKey { return pairKey{arch: k.entry.arch, name: k.stable} }
+func (m *matcher) named(a, b []*kernelRec, keyOf func(*kernelRec) pairKey) {
 	groups := map[pairKey]*[2][]*kernelRec{}
 	for side, list := range [][]*kernelRec{a, b} {
 		for _, k := range m.left(list) {

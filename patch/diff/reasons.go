@@ -39,7 +39,7 @@ func (r *Result) Explain(demangle func(string) string) []string {
 			out = append(out, fmt.Sprintf("code: all %d kernels have the same bytes", n))
 		}
 	}
-	for _, k := range []Kinds{Names, Resources, Data} {
+	for _, k := range []Kinds{Names, Resources, Data, Loader} {
 		out = append(out, r.rowReasons(k, demangle)...)
 	}
 	if len(r.OnlyA)+len(r.OnlyB) > 0 {
@@ -74,6 +74,8 @@ func (r *Result) rowReasons(k Kinds, demangle func(string) string) []string {
 			line += ": " + changesText(row.Resources)
 		case Data:
 			line += ": " + changesText(row.Data)
+		case Loader:
+			line += ": " + changesText(row.Loader)
 		}
 		out = append(out, line)
 	}

@@ -19,28 +19,46 @@ type Change struct {
 
 func (c Change) String() string { return c.Name + " " + c.A + " → " + c.B }
 
+// A resource is a number of something that a kernel needs.
+type resource struct {
+	name string
+	n    int
+}
+
+// inHeader ends the names of resources that the section header of the code states.
+const inHeader = " in the section header"
+
+// resources lists what a kernel needs of the machine. The section header of the code states
+// some of it once more.
+func (c *Code) resources() []resource {
+	k := c.Kernel
+	s := &c.module.Cubin.Sections()[k.Index]
+	return []resource{
+		{"registers", k.Regs}, {"stack", k.Stack}, {"frame", k.Frame}, {"local memory", k.Local}, {"shared memory", k.Shared},
+		{"barriers", k.Barriers}, {"parameters", k.Params}, {"constant bank 0", k.Constant},
+		{"registers" + inHeader, int(s.Info >> 24)}, {"barriers" + inHeader, int(s.Flags & barrierBits >> 20)},
+	}
+}
+
 // resourceChanges compares what two kernels need of the machine and how they may be
 // launched.
 func resourceChanges(a, b *Code) []Change {
 	var out []Change
 	x, y := a.Kernel, b.Kernel
-	for _, r := range []struct {
-		name string
-		a, b int
-	}{
-		{"registers", x.Regs, y.Regs}, {"stack", x.Stack, y.Stack}, {"frame", x.Frame, y.Frame}, {"local memory", x.Local, y.Local},
-		{"shared memory", x.Shared, y.Shared}, {"barriers", x.Barriers, y.Barriers},
-		{"parameters", x.Params, y.Params}, {"constant bank 0", x.Constant, y.Constant},
-	} {
-		if r.a != r.b {
-			out = append(out, Change{r.name, fmt.Sprint(r.a), fmt.Sprint(r.b)})
+	p, q := a.resources(), b.resources()
+	for i, r := range p {
+		// The two layouts have different numbers in the section header.
+		said := strings.HasSuffix(r.name, inHeader) && (a.module.Cubin.Layout != b.module.Cubin.Layout ||
+			slices.ContainsFunc(out, func(c Change) bool { return c.Name+inHeader == r.name }))
+		if r.n != q[i].n && !said {
+			out = append(out, Change{r.name, fmt.Sprint(r.n), fmt.Sprint(q[i].n)})
 		}
 	}
 	if sa, sb := a.localStores, b.localStores; sa != sb {
-		out = append(out, Change{"local stores (spills)", fmt.Sprint(sa), fmt.Sprint(sb)})
+		out = append(out, Change{"local stores", fmt.Sprint(sa), fmt.Sprint(sb)})
 	}
 	if la, lb := a.localLoads, b.localLoads; la != lb {
-		out = append(out, Change{"local loads (spills)", fmt.Sprint(la), fmt.Sprint(lb)})
+		out = append(out, Change{"local loads", fmt.Sprint(la), fmt.Sprint(lb)})
 	}
 	if x.Entry != y.Entry {
 		out = append(out, Change{"kernel that can be launched", fmt.Sprint(x.Entry), fmt.Sprint(y.Entry)})
@@ -114,10 +132,7 @@ func relocationChanges(a, b *Code) []Change {
 	count := map[string][2]int{}
 	for side, c := range []*Code{a, b} {
 		for _, r := range c.Kernel.Relocs() {
-			name := anonymous(r.Symbol, c.Kernel.Name)
-			if r.Symbol == c.Kernel.Name {
-				name = "<self>"
-			}
+			name := c.module.anonymous(r.SymbolIndex, c.Kernel.Name)
 			n := count[name]
 			n[side]++
 			count[name] = n
@@ -133,37 +148,76 @@ func relocationChanges(a, b *Code) []Change {
 	return out
 }
 
-// dataChanges compares the constant banks that belong to two kernels. Words that are
-// addresses in the code are the same when they mean the same instruction.
-func dataChanges(ca, cb *elfx.Cubin, d *CodeDiff) []Change {
-	x, y := ownBanks(ca, d.A.Kernel), ownBanks(cb, d.B.Kernel)
-	names := map[string]bool{}
-	for n := range x {
-		names[n] = true
+// factsOf compares what the cubins say of two kernels beside code, constants and
+// resources: changes of data, and of what a loader sees. What is among the resources is
+// left out.
+func factsOf(d *CodeDiff, resources []Change) (data, loader []Change) {
+	places := d.Class != CodeDiffers
+	list := compareFacts(d.A.facts(places), d.B.facts(places))
+	if list == nil {
+		return nil, nil
 	}
-	for n := range y {
-		names[n] = true
+	known := func(c factChange) bool {
+		for _, r := range resources {
+			if name, ok := resourceAttrs[r.Name]; ok && c.Name == name || c.Name == ".nv.info "+strings.TrimPrefix(r.Name, "attribute ") {
+				return true
+			}
+		}
+		return false
 	}
-	var out []Change
-	for n := range names {
-		if what := d.bankChange(x[n], y[n]); what != "" {
-			out = append(out, Change{n, fmt.Sprintf("%d bytes", len(x[n])), fmt.Sprintf("%d bytes, %s", len(y[n]), what)})
+	return ofKind(list, Data, known), ofKind(list, Loader, known)
+}
+
+// resourceAttrs are the attributes that resources are read from, as [fact] calls them.
+var resourceAttrs = map[string]string{
+	"registers": ".nv.info REGCOUNT", "stack": ".nv.info MIN_STACK_SIZE", "frame": ".nv.info FRAME_SIZE", "barriers": ".nv.info NUM_BARRIERS",
+	"parameters": ".nv.info CBANK_PARAM_SIZE", "attribute parameter list": ".nv.info KPARAM_INFO",
+}
+
+// A bank is a constant bank of a kernel.
+type bank struct {
+	name string
+	data []byte
+}
+
+// banks returns the constant banks of the kernel of c. What bank 0 holds in the file is
+// what the launch leaves alone.
+func (c *Code) banks() []bank {
+	m := c.module
+	m.parts.Do(m.split)
+	var out []bank
+	for _, i := range m.sections[c.number] {
+		if s := &m.Cubin.Sections()[i]; isBank(m.role[i]) {
+			out = append(out, bank{"constant bank " + strings.TrimPrefix(m.role[i], ".nv.constant"), m.Cubin.SectionData(s)})
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	slices.SortStableFunc(out, func(x, y bank) int { return strings.Compare(x.name, y.name) })
 	return out
 }
 
-// ownBanks returns the constant banks of a kernel but for bank 0, which is filled at
-// the launch.
-func ownBanks(c *elfx.Cubin, k *elfx.Kernel) map[string][]byte {
-	out := map[string][]byte{}
-	for i := range c.Sections() {
-		s := &c.Sections()[i]
-		rest, ok := strings.CutPrefix(s.Name, ".nv.constant")
-		bank, name, dot := strings.Cut(rest, ".")
-		if ok && dot && name == k.Name && bank != "0" {
-			out["constant bank "+bank] = c.SectionData(s)
+// isBank tells the sections that hold constant banks of a kernel by their names without
+// that of the kernel.
+func isBank(role string) bool { return strings.HasPrefix(role, ".nv.constant") }
+
+// dataChanges compares the constant banks that belong to two kernels. Words that are
+// addresses in the code are the same when they mean the same instruction.
+func dataChanges(d *CodeDiff) []Change {
+	x, y := d.A.banks(), d.B.banks()
+	var out []Change
+	for len(x)+len(y) > 0 {
+		var p, q bank
+		if len(y) == 0 || len(x) > 0 && x[0].name <= y[0].name {
+			p, x = x[0], x[1:]
+		}
+		if len(y) > 0 && (p.name == "" || p.name == y[0].name) {
+			q, y = y[0], y[1:]
+		}
+		name := max(p.name, q.name)
+		if name == "constant bank 0" && len(p.data) != len(q.data) {
+			continue // one of the resources
+		}
+		if what := d.bankChange(p.data, q.data); what != "" {
+			out = append(out, Change{name, fmt.Sprintf("%d bytes", len(p.data)), fmt.Sprintf("%d bytes, %s", len(q.data), what)})
 		}
 	}
 	return out

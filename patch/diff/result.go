@@ -94,7 +94,8 @@ type KernelDiff struct {
 	Kinds     Kinds
 	Resources []Change // with attributes
 	Relocs    []Change
-	Data      []Change // constant banks of the kernel
+	Data      []Change // constant banks of the kernel, and what they refer to
+	Loader    []Change // what else a loader sees
 	*CodeDiff
 }
 
@@ -141,10 +142,11 @@ type Row struct {
 	Deleted      int
 	Inserted     int
 	Moved        int
-	Spills       [2]int // accesses to local memory
+	Local        [2]int // loads from and stores to local memory
 	Modifiers    []ModifierChange
 	Resources    []Change
 	Data         []Change
+	Loader       []Change
 }
 
 // Name returns the kernel's name as demangle writes it, or both names where they differ.
@@ -195,20 +197,20 @@ func (r *Result) verdict() string {
 		{Control, "only scheduling differs"}, {Hidden, "only bits that the text does not show differ"},
 	} {
 		if k&v.kinds != 0 {
-			return v.text + r.also(k&(Resources|Data|Names|Unpaired))
+			return v.text + r.also(k&(Resources|Data|Names|Unpaired|Loader))
 		}
 	}
-	return "the same code" + r.also(k&(Resources|Data|Names|Unpaired|Metadata))
+	return "the same code" + r.also(k&(Resources|Data|Names|Unpaired|Loader|Metadata))
 }
 
 // also lists kinds of difference beside the code.
 func (r *Result) also(k Kinds) string {
 	words := map[Kinds]string{
 		Resources: "resources differ", Data: "data differ", Names: "names differ",
-		Unpaired: "some kernels are in one file only", Metadata: "metadata differ",
+		Unpaired: "some kernels or cubins are in one file only", Loader: "what a loader sees differs", Metadata: "metadata differ",
 	}
 	var out []string
-	for _, x := range []Kinds{Resources, Data, Names, Unpaired, Metadata} {
+	for _, x := range []Kinds{Resources, Data, Names, Unpaired, Loader, Metadata} {
 		if k&x != 0 {
 			out = append(out, words[x])
 		}

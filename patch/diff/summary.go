@@ -42,7 +42,7 @@ func (r *Result) Summary(style SummaryStyle, demangle func(string) string) strin
 	if style == SummaryMarkdown {
 		demangle = func(s string) string { return shorten(full(s)) }
 	}
-	head := []string{"class", "changed", "instructions", "registers", "spills", "kernel"}
+	head := []string{"class", "changed", "instructions", "registers", "local", "kernel"}
 	var rows [][]string
 	counting := r.Counting()
 	slices.SortStableFunc(counting, func(x, y Row) int {
@@ -50,7 +50,7 @@ func (r *Result) Summary(style SummaryStyle, demangle func(string) string) strin
 	})
 	for _, row := range counting {
 		rows = append(rows, []string{
-			row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers), arrow(row.Spills), row.Arch + " " + row.Name(demangle),
+			row.classText(), row.changedText(), arrow(row.Instructions), arrow(row.Registers), arrow(row.Local), row.Arch + " " + row.Name(demangle),
 		})
 	}
 	more := len(rows) - maxRows
@@ -99,7 +99,7 @@ func (r *Result) Counting() []Row {
 // classText returns the class, and what differs beside the code.
 func (row *Row) classText() string {
 	s := row.Class.String()
-	if k := row.Kinds & (Resources | Data | Names); k != 0 {
+	if k := row.Kinds & (Resources | Data | Names | Loader); k != 0 {
 		s += " (" + k.String() + ")"
 	}
 	return s

@@ -102,6 +102,9 @@ func (p *Printer) AppendKernel(dst []byte, k *KernelDiff) []byte {
 	if p.counts(Data) {
 		dst = appendChanges(dst, "data", k.Data)
 	}
+	if p.counts(Loader) {
+		dst = appendChanges(dst, "loader", k.Loader)
+	}
 	dst = appendChanges(dst, "relocations", k.Relocs)
 	dst = appendOpcodes(dst, k.Opcodes)
 	if p.Brief || len(k.Ops) == 0 || !p.counts(k.Kinds&codeKinds) {
