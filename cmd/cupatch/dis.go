@@ -189,6 +189,7 @@ type disFile struct {
 	skipped  *skipping
 	headed   *disCubin // whose header is written
 	bufs     sync.Pool // of *disText
+	printers sync.Map  // of *sync.Pool of *disPrinter, by *isa.Table
 }
 
 // A disPlanner finds what -m means on an architecture.
@@ -244,6 +245,11 @@ func (d *disFile) work(s *disCubin, kernels []*elfx.Kernel) *disText {
 		out = &disText{}
 	}
 	*out = disText{buf: out.buf[:0], painted: out.painted[:0], kernels: len(kernels)}
+	if len(kernels) == 0 {
+		return out
+	}
+	p, pool := d.printer(s.target.Table)
+	defer pool.Put(p)
 	for _, k := range kernels {
 		c := s.target.Kernel(k)
 		var matches []int
@@ -258,7 +264,7 @@ func (d *disFile) work(s *disCubin, kernels []*elfx.Kernel) *disText {
 			}
 			out.matched += len(matches)
 		}
-		d.kernel(out, s, k, c, matches)
+		d.kernel(out, p, s, k, c, matches)
 	}
 	if d.color() && !d.json {
 		out.painted = paintListing(out.painted, out.buf)
@@ -317,14 +323,10 @@ func (d *disFile) use(s *disCubin, t *disText) error {
 }
 
 // kernel appends the listing of one kernel.
-func (d *disFile) kernel(out *disText, s *disCubin, k *elfx.Kernel, c *code.Kernel, matches []int) {
+func (d *disFile) kernel(out *disText, p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kernel, matches []int) {
 	out.words += len(c.Data) / isa.WordSize
-	plain := !d.json && !d.style.Stable && !d.style.Labels && matches == nil
-	if !plain {
-		out.countUnknown(s.target.Table, c.Data)
-	}
 	if d.json {
-		out.buf = appendKernelJSON(out.buf, k, c, s.target, s.entry, matches)
+		out.json(p, s, k, c, matches)
 		return
 	}
 	if d.style.Stable {
@@ -335,28 +337,46 @@ func (d *disFile) kernel(out *disText, s *disCubin, k *elfx.Kernel, c *code.Kern
 			out.buf = append(out.buf, "//   "+elfx.Printable(full)+"\n"...)
 		}
 	}
-	switch {
-	case plain:
-		out.list(d.style, s.target.Table, c.Data)
-		return
-	case matches == nil:
-		out.buf = d.style.AppendKernel(out.buf, s.target.Table, c)
+	if matches == nil && !d.style.Stable && !d.style.Labels {
+		out.list(&p.Printer, c.Data)
 		return
 	}
+	out.countUnknown(s.target.Table, c.Data)
+	if matches == nil {
+		out.buf = d.style.AppendKernel(out.buf, s.target.Table, c)
+	}
 	for _, pc := range matches {
-		out.buf = d.style.AppendLine(out.buf, s.target.Table, isa.LoadWord(c.Data[pc:]), uint64(pc))
+		out.buf, _ = p.AppendLine(out.buf, isa.LoadWord(c.Data[pc:]), uint64(pc))
 	}
 }
 
 // list appends the lines of data and counts the words that are not known.
-func (t *disText) list(style listing.Style, table *isa.Table, data []byte) {
+func (t *disText) list(p *listing.Printer, data []byte) {
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
-		in := table.Decode(isa.LoadWord(data[off:]))
-		if in.Status == isa.StatusUnknown {
+		var status isa.Status
+		if t.buf, status = p.AppendLine(t.buf, isa.LoadWord(data[off:]), uint64(off)); status == isa.StatusUnknown {
 			t.unknown++
 		}
-		t.buf = style.AppendInst(t.buf, table, in, uint64(off))
 	}
+}
+
+// A disPrinter writes the instructions of an architecture as lines or as JSON.
+type disPrinter struct {
+	listing.Printer
+	json listing.Cache
+}
+
+// jsonCache is how many bytes of JSON a printer keeps.
+const jsonCache = 2 << 20
+
+// printer takes a printer for a table out of the pool that it belongs to.
+func (d *disFile) printer(t *isa.Table) (*disPrinter, *sync.Pool) {
+	x, _ := d.printers.LoadOrStore(t, &sync.Pool{})
+	pool := x.(*sync.Pool)
+	if p, ok := pool.Get().(*disPrinter); ok {
+		return p, pool
+	}
+	return &disPrinter{Printer: listing.Printer{Style: d.style, Table: t}, json: listing.Cache{Bytes: jsonCache}}, pool
 }
 
 // countUnknown counts the words of data that are not known.

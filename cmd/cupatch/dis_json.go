@@ -3,13 +3,13 @@ package main
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
-	"github.com/cupatch/cupatch/patch/report"
 )
 
 // A jsonKernel is a kernel as dis --json prints it.
@@ -22,58 +22,110 @@ type jsonKernel struct {
 	Registers    int        `json:"registers"`
 	Offset       int64      `json:"offset"` // in the cubin
 	Size         int64      `json:"size"`
-	Instructions []jsonInst `json:"instructions"`
+	Instructions []struct{} `json:"instructions"` // empty; appended as text
 }
 
-// A jsonInst is an instruction as dis --json prints it.
-type jsonInst struct {
-	PC        uint64      `json:"pc"`
-	Word      report.Word `json:"word"`
-	Control   string      `json:"control"`
-	Batch     uint8       `json:"batch,omitempty"`
-	Text      string      `json:"text"`
-	Guard     string      `json:"guard,omitempty"`
-	Opcode    string      `json:"opcode,omitempty"`
-	Modifiers []string    `json:"modifiers,omitempty"`
-	Operands  []string    `json:"operands,omitempty"`
-	Names     []string    `json:"names,omitempty"` // of the operands
-	Unknown   bool        `json:"unknown,omitempty"`
-}
-
-// appendKernelJSON appends one line with a kernel and its instructions, or those at
-// the addresses in matches.
-func appendKernelJSON(dst []byte, k *elfx.Kernel, c *code.Kernel, t *code.Target, e *elfx.Entry, matches []int) []byte {
-	j := jsonKernel{File: c.File, Arch: e.ArchOf(t.Cubin), Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size, Instructions: []jsonInst{}}
+// json appends one line with a kernel and its instructions, or those at the addresses in
+// matches.
+func (t *disText) json(p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kernel, matches []int) {
+	j := jsonKernel{
+		File: c.File, Arch: s.target.Cubin.Arch, Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size,
+		Instructions: []struct{}{},
+	}
 	if c.Entry != "" {
-		j.Entry = e.Number
+		j.Entry = s.entry.Number
 	}
 	if d := k.Demangled(); d != k.Name {
 		j.Demangled = d
 	}
-	if matches == nil {
-		for off := 0; off+isa.WordSize <= len(c.Data); off += isa.WordSize {
-			matches = append(matches, off)
-		}
-	}
-	for _, pc := range matches {
-		j.Instructions = append(j.Instructions, newJSONInst(t.Table, isa.LoadWord(c.Data[pc:]), uint64(pc)))
-	}
 	b, err := json.Marshal(j)
 	if err != nil {
-		return dst // strings and numbers always marshal
+		return // strings and numbers always marshal
 	}
-	return append(append(dst, b...), '\n')
+	t.buf = append(t.buf, b[:len(b)-len("]}")]...)
+	if matches != nil {
+		t.countUnknown(p.Table, c.Data)
+		for i, pc := range matches {
+			t.instJSON(p, c.Data, pc, i == 0)
+		}
+	} else {
+		for pc := 0; pc+isa.WordSize <= len(c.Data); pc += isa.WordSize {
+			if t.instJSON(p, c.Data, pc, pc == 0) == isa.StatusUnknown {
+				t.unknown++
+			}
+		}
+	}
+	t.buf = append(t.buf, "]}\n"...)
 }
 
-func newJSONInst(t *isa.Table, w isa.Word, pc uint64) jsonInst {
-	in := t.Decode(w)
-	p := t.Split(in, pc)
-	ctl := isa.ControlOf(w)
-	return jsonInst{
-		PC: pc, Word: report.Word(w), Control: ctl.String(), Batch: ctl.Batch, Text: t.Text(in, pc),
-		Guard: p.Guard, Opcode: p.Mnemonic, Modifiers: p.Mods, Operands: p.Operands, Names: p.Names,
-		Unknown: in.Status == isa.StatusUnknown,
+// instJSON appends one instruction.
+func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool) isa.Status {
+	if !first {
+		t.buf = append(t.buf, ',')
 	}
+	t.buf = strconv.AppendInt(append(t.buf, `{"pc":`...), int64(pc), 10)
+	w := isa.LoadWord(data[pc:])
+	dst, status, ok := p.json.Append(t.buf, w)
+	if !ok {
+		in := p.Table.Decode(w)
+		start := len(dst)
+		dst = appendInstJSON(dst, p.Table, in, uint64(pc))
+		p.json.Keep(in, dst[start:])
+		status = in.Status
+	}
+	t.buf = dst
+	return status
+}
+
+// appendInstJSON appends what comes after the address of an instruction: its word as two
+// halves, control code, text, and the parts of the text.
+func appendInstJSON(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []byte {
+	dst = isa.AppendHalf(append(dst, `,"word":["0x`...), in.Word.Lo)
+	dst = isa.AppendHalf(append(dst, `","0x`...), in.Word.Hi)
+	ctl := isa.ControlOf(in.Word)
+	dst = append(ctl.Append(append(dst, `"],"control":"`...)), '"')
+	if ctl.Batch != 0 {
+		dst = append(append(dst, `,"batch":`...), '0'+ctl.Batch)
+	}
+	dst = appendString(append(dst, `,"text":`...), t.Text(in, pc))
+	p := t.Split(in, pc)
+	for _, x := range []struct{ name, value string }{{"guard", p.Guard}, {"opcode", p.Mnemonic}} {
+		if x.value != "" {
+			dst = append(append(append(dst, `,"`...), x.name...), `":`...)
+			dst = appendString(dst, x.value)
+		}
+	}
+	for _, x := range []struct {
+		name string
+		list []string
+	}{{"modifiers", p.Mods}, {"operands", p.Operands}, {"names", p.Names}} {
+		if len(x.list) == 0 {
+			continue
+		}
+		dst = append(append(append(dst, `,"`...), x.name...), `":`...)
+		for i, s := range x.list {
+			dst = appendString(append(dst, "[,"[min(i, 1)]), s)
+		}
+		dst = append(dst, ']')
+	}
+	if in.Status == isa.StatusUnknown {
+		dst = append(dst, `,"unknown":true`...)
+	}
+	return append(dst, '}')
+}
+
+// appendString appends s as JSON.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			b, err := json.Marshal(s)
+			if err != nil {
+				return dst // strings always marshal
+			}
+			return append(dst, b...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
 }
 
 // kernelsOf returns the kernels of a cubin that -k lets through, sorted by name if asked.

@@ -32,13 +32,12 @@ type Style struct {
 // AppendLine appends the line of one instruction, with its newline. It allocates
 // nothing but room in dst.
 func (s Style) AppendLine(dst []byte, t *isa.Table, w isa.Word, pc uint64) []byte {
-	return s.AppendInst(dst, t, t.Decode(w), pc)
+	return s.appendRest(appendAddress(dst, pc), t, t.Decode(w), pc)
 }
 
-// AppendInst is AppendLine for an instruction that t has decoded.
-func (s Style) AppendInst(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []byte {
+// appendRest appends what comes after the address.
+func (s Style) appendRest(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []byte {
 	w := in.Word
-	dst = appendAddress(dst, pc)
 	if s.Control == ControlCuasm {
 		dst = isa.ControlOf(w).Append(dst)
 		dst = append(dst, ' ')
