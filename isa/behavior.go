@@ -1,6 +1,9 @@
 package isa
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // A FlowKind says what an instruction does to control.
 type FlowKind uint8
@@ -113,6 +116,10 @@ type behavior struct {
 	sizes    []picked[uint16] // the size in bits, 0 for none
 	constant []picked[*Slot]  // of a move: the number of 32 bits
 	mods     []picked[[]string]
+
+	variant    *Variant
+	placesOnce sync.Once
+	places     []picked[[]*place] // the registers and numbers that it prints
 }
 
 // picked has what each alternative of a piece means for some question.
@@ -157,7 +164,7 @@ func add[T any](list []picked[T], p *Piece, ask func(a Alt) (T, bool)) []picked[
 
 // newBehavior returns what v does.
 func newBehavior(v *Variant) *behavior {
-	b := &behavior{mnemonic: v.Mnemonic()}
+	b := &behavior{mnemonic: v.Mnemonic(), variant: v}
 	b.facts = factsOf(b.mnemonic)
 	for i := range v.Template {
 		b.relative = add(b.relative, &v.Template[i], relativeSlot)

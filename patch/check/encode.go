@@ -26,8 +26,7 @@ func EncodeOver(t *isa.Table, text string, pc uint64, old isa.Word) (isa.Word, e
 	if err != nil {
 		return w, err
 	}
-	v := t.Decode(w).Variant
-	if v != nil && v == t.Decode(old).Variant {
+	if v := t.Decode(w).Variant; v != nil && v == t.Decode(old).Variant {
 		return t.Encode(text, pc, &old)
 	}
 	ctl := isa.ControlOf(old)
@@ -36,56 +35,10 @@ func EncodeOver(t *isa.Table, text string, pc uint64, old isa.Word) (isa.Word, e
 	if w, err = isa.ReuseField.Set(w, reuse); err != nil {
 		return w, err
 	}
-	if v != nil && hiddenOperand(v, w) {
+	if t.Decode(w).HidesOperand() {
 		return w, &HiddenError{w}
 	}
 	return w, nil
-}
-
-// hiddenOperand reports whether the text of w leaves out an operand whose value it
-// does not tell either: a field that another form of the text prints, and on which
-// nothing in this form depends. On sm_80 to sm_89 that is the register with the memory
-// descriptor. A predicate that prints only when it is not PT is not hidden: its absence
-// tells its value.
-func hiddenOperand(v *isa.Variant, w isa.Word) bool {
-	var told, left isa.Word
-	for i := range v.Template {
-		p := &v.Template[i]
-		for _, t := range p.Tests {
-			told = told.Or(t.Field.Mask())
-		}
-		chosen := chosenAlt(p, w)
-		for k, a := range p.Alts {
-			for _, e := range a {
-				switch {
-				case e.Lit != "":
-				case k == chosen:
-					told = told.Or(e.Slot.Field.Mask())
-				default:
-					left = left.Or(e.Slot.Field.Mask())
-				}
-			}
-		}
-	}
-	return !left.AndNot(told).IsZero()
-}
-
-// chosenAlt returns the alternative of p that prints in w, or -1.
-func chosenAlt(p *isa.Piece, w isa.Word) int {
-	if len(p.Tests) == 0 {
-		return 0
-	}
-	index, shift := uint64(0), 0
-	for _, t := range p.Tests {
-		index |= t.Outcome(w) << shift
-		if shift++; t.Kind == isa.TestValue {
-			shift += t.Field.Width() - 1
-		}
-	}
-	if index >= uint64(len(p.Table)) || int(p.Table[index]) >= len(p.Alts) {
-		return -1
-	}
-	return int(p.Table[index])
 }
 
 // EncodeLine returns the word that a line of an edited listing means in place of old. What

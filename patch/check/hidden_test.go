@@ -25,7 +25,7 @@ func TestHiddenOperand(t *testing.T) {
 				data := target.Cubin.Kernels()[i].Data()
 				for off := 0; off < len(data); off += isa.WordSize {
 					in := target.Table.Decode(isa.LoadWord(data[off:]))
-					if in.Status != isa.StatusKnown || !hiddenOperand(in.Variant, in.Word) {
+					if in.Status != isa.StatusKnown || !in.HidesOperand() {
 						continue
 					}
 					hidden++

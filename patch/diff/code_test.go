@@ -402,6 +402,20 @@ func TestModifiersOfTwoClasses(t *testing.T) {
 	}
 }
 
+// moved returns w with its operand o at register n, or w where it cannot be.
+func moved(c *Code, w isa.Word, o isa.Operand, n int) isa.Word {
+	raw, by := int(o.Field.Get(w)), n-o.First
+	for _, raw := range []int{raw + by, raw + by/2} { // a field of 7 bits may hold half the number
+		x := o.Field.MustSet(w, uint64(raw))
+		for _, p := range registers(nil, c.decode(x)) {
+			if p.Place == o.Place && p.First == n {
+				return x
+			}
+		}
+	}
+	return w
+}
+
 // TestRandomRegisters renames the registers of kernels of which every word is known.
 func TestRandomRegisters(t *testing.T) {
 	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
@@ -417,10 +431,9 @@ func TestRandomRegisters(t *testing.T) {
 		for i := range a.Len() {
 			w := a.Word(i)
 			x := w
-			for _, s := range infoOf(a.decode(w).Variant).registers(nil, w) {
-				if n, special := s.number(w); !special && s.file == fileR {
-					raw := (n + by - uint64(s.slot.Add)) >> s.slot.Shift
-					x, _ = s.slot.Field.Set(x, raw^s.slot.Xor)
+			for _, s := range registers(nil, a.decode(w)) {
+				if s.First >= 0 && s.File == isa.FileR {
+					x = moved(a, x, s, s.First+int(by))
 					some = true
 				}
 			}
@@ -455,9 +468,9 @@ func TestHashAndRenaming(t *testing.T) {
 		for i := range a.Len() {
 			w := a.Word(i)
 			x := w
-			for _, s := range infoOf(a.decode(w).Variant).registers(nil, w) {
-				if n, special := s.number(w); !special && s.file == fileR && n == old && (part == 0 || r.Intn(8) > 0) {
-					x, _ = s.slot.Field.Set(x, (now-uint64(s.slot.Add))>>s.slot.Shift^s.slot.Xor)
+			for _, s := range registers(nil, a.decode(w)) {
+				if s.File == isa.FileR && s.First == int(old) && (part == 0 || r.Intn(8) > 0) {
+					x = moved(a, x, s, int(now))
 				}
 			}
 			x.Store(changed[int(k.Offset)+int(a.PC(i)):])

@@ -168,9 +168,9 @@ func (c *Code) plainBank(data []byte) []byte {
 // A renamer numbers the registers of each file in the order in which they first occur,
 // so that code that differs in the names of registers alone becomes the same.
 type renamer struct {
-	slots  []regSlot
+	regs   []isa.Operand
 	counts []int
-	number [numFiles]map[uint64]uint64
+	number [numFiles]map[int]int
 	more   []byte // numbers of the registers that the last word means without naming them
 }
 
@@ -183,32 +183,31 @@ func (r *renamer) rename(c *Code, w isa.Word) isa.Word {
 		return w
 	}
 	out := w
-	r.slots = infoOf(in.Variant).registers(r.slots[:0], in.Word)
-	r.counts = widthOf(c.Table, in).counts(r.counts[:0], r.slots)
-	for i, s := range r.slots {
-		n, special := s.number(in.Word)
-		if special {
+	r.regs = registers(r.regs[:0], in)
+	r.counts = widthOf(c.Table, in).counts(r.counts[:0], r.regs)
+	for i, s := range r.regs {
+		if s.First < 0 {
 			continue
 		}
-		if x, err := s.slot.Field.Set(out, r.numberOf(s.file, n)); err == nil {
+		if x, err := s.Field.Set(out, uint64(r.numberOf(s.File, s.First))); err == nil {
 			out = x
 		}
 		for more := 1; more < r.counts[i]; more++ {
-			r.more = binary.LittleEndian.AppendUint16(r.more, uint16(r.numberOf(s.file, n+uint64(more))))
+			r.more = binary.LittleEndian.AppendUint16(r.more, uint16(r.numberOf(s.File, s.First+more)))
 		}
 	}
 	return out
 }
 
 // numberOf returns the number of a register.
-func (r *renamer) numberOf(f regFile, n uint64) uint64 {
+func (r *renamer) numberOf(f isa.RegFile, n int) int {
 	m := r.number[f]
 	if m == nil {
-		m = map[uint64]uint64{}
+		m = map[int]int{}
 		r.number[f] = m
 	}
 	if _, ok := m[n]; !ok {
-		m[n] = uint64(len(m))
+		m[n] = len(m)
 	}
 	return m[n]
 }

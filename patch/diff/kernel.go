@@ -156,16 +156,15 @@ func renamed(a, b *Code) bool {
 // A renaming is a partial bijection between the registers of two kernels, by file.
 type renaming struct {
 	table        *isa.Table
-	forth, back  [numFiles]map[uint64]uint64
-	mine, theirs []regSlot
+	forth, back  [numFiles]map[int]int
+	mine, theirs []isa.Operand
 	counts       [2][]int
 }
 
 // add takes in the registers of a pair of instructions; false says that they do not fit
 // what is known.
 func (r *renaming) add(x, y isa.Inst) bool {
-	mine := infoOf(x.Variant).registers(r.mine[:0], x.Word)
-	theirs := infoOf(y.Variant).registers(r.theirs[:0], y.Word)
+	mine, theirs := registers(r.mine[:0], x), registers(r.theirs[:0], y)
 	r.mine, r.theirs = mine, theirs
 	if len(mine) != len(theirs) {
 		return false
@@ -173,17 +172,16 @@ func (r *renaming) add(x, y isa.Inst) bool {
 	r.counts[0] = widthOf(r.table, x).counts(r.counts[0][:0], mine)
 	r.counts[1] = widthOf(r.table, y).counts(r.counts[1][:0], theirs)
 	for i, s := range mine {
-		n, none1 := s.number(x.Word)
-		m, none2 := theirs[i].number(y.Word)
-		if none1 != none2 || s.file != theirs[i].file {
+		n, m := s.First, theirs[i].First
+		if (n < 0) != (m < 0) || s.File != theirs[i].File {
 			return false
 		}
-		if none1 {
+		if n < 0 {
 			continue
 		}
 		// Where a modifier makes them differ, what both stand for.
-		for more := range uint64(min(r.counts[0][i], r.counts[1][i])) {
-			if !r.pair(s.file, n+more, m+more) {
+		for more := range min(r.counts[0][i], r.counts[1][i]) {
+			if !r.pair(s.File, n+more, m+more) {
 				return false
 			}
 		}
@@ -192,9 +190,9 @@ func (r *renaming) add(x, y isa.Inst) bool {
 }
 
 // pair notes that register n of a file is m in the other kernel.
-func (r *renaming) pair(f regFile, n, m uint64) bool {
+func (r *renaming) pair(f isa.RegFile, n, m int) bool {
 	if r.forth[f] == nil {
-		r.forth[f], r.back[f] = map[uint64]uint64{}, map[uint64]uint64{}
+		r.forth[f], r.back[f] = map[int]int{}, map[int]int{}
 	}
 	x, known := r.forth[f][n]
 	y, taken := r.back[f][m]

@@ -48,7 +48,7 @@ func wideKindOf(mnemonic string) (k wideKind) {
 // widthOf returns what the name and the size of an instruction say; what they leave open,
 // such as the operands of matrix instructions, counts as one register.
 func widthOf(t *isa.Table, in isa.Inst) width {
-	k := infoOf(in.Variant).wide
+	k := wideKindOf(in.Mnemonic())
 	switch k {
 	case 0:
 		return width{}
@@ -82,18 +82,18 @@ func widthOf(t *isa.Table, in isa.Inst) width {
 	return w
 }
 
-// counts appends to dst how many registers each of slots, those of an instruction of width
+// counts appends to dst how many registers each of regs, those of an instruction of width
 // w with its guard first, stands for.
-func (w width) counts(dst []int, slots []regSlot) []int {
+func (w width) counts(dst []int, regs []isa.Operand) []int {
 	first, last := -1, -1
-	for i, s := range slots {
-		n := 1
-		if s.file == fileR || s.file == fileUR {
+	for i, s := range regs {
+		n := s.Count
+		if s.File == isa.FileR || s.File == isa.FileUR {
 			if last = i; first < 0 {
 				first = i
 			}
 		}
-		if s.pair || s.file == fileR && w.all > 0 {
+		if s.File == isa.FileR && w.all > 0 {
 			n = 2
 		}
 		dst = append(dst, n)

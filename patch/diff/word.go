@@ -174,8 +174,7 @@ func (c *comparison) bits(k Kinds, d isa.Word) {
 // sameVariant compares two words of one variant field by field.
 func (c *comparison) sameVariant() {
 	p, q := c.x.Word, c.y.Word
-	v := infoOf(c.x.Variant)
-	rest := c.registers(v, p.Xor(q))
+	rest := c.registers(p.Xor(q))
 	if rest.IsZero() {
 		return
 	}
@@ -223,24 +222,23 @@ const lineRoom = 256
 // registers adds the registers that differ and returns d without their bits. A change
 // between a register and none (RZ, PT) is left in d, like everything that is not the
 // same slot in both words.
-func (c *comparison) registers(v *variantInfo, d isa.Word) isa.Word {
-	var bufs [2][16]regSlot
-	mine, theirs := v.registers(bufs[0][:0], c.x.Word), v.registers(bufs[1][:0], c.y.Word)
+func (c *comparison) registers(d isa.Word) isa.Word {
+	var bufs [2][16]isa.Operand
+	mine, theirs := registers(bufs[0][:0], c.x), registers(bufs[1][:0], c.y)
 	rest := d
 	for i, s := range mine {
-		m := s.slot.Field.Mask()
-		if rest.And(m).IsZero() || i >= len(theirs) || theirs[i].slot != s.slot || theirs[i].pair != s.pair {
+		m := s.Field.Mask()
+		if rest.And(m).IsZero() || i >= len(theirs) || theirs[i].Place != s.Place {
 			continue
 		}
-		old, none1 := s.number(c.x.Word)
-		now, none2 := s.number(c.y.Word)
-		if none1 || none2 || old == now {
+		old, now := s.First, theirs[i].First
+		if old < 0 || now < 0 || old == now {
 			continue
 		}
 		rest = rest.AndNot(m)
 		c.kinds |= Registers
 		if c.list {
-			f := FieldChange{Registers, "register", s.file.name(old), s.file.name(now)}
+			f := FieldChange{Registers, "register", registerNames[s.File][old], registerNames[s.File][now]}
 			if !slices.Contains(c.fields[c.own:], f) {
 				c.fields = append(c.fields, f)
 			}

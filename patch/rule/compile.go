@@ -123,14 +123,8 @@ func (c *compiled) checkAtoms(ci *compiledItem) error {
 func modifierWords(vs []*isa.Variant) []string {
 	seen := map[string]bool{}
 	for _, v := range vs {
-		for _, p := range v.Template {
-			for _, alt := range p.Alts {
-				for _, e := range alt {
-					for _, w := range strings.FieldsFunc(e.Lit, func(r rune) bool { return !isPatternByte(byte(r)) || r == '*' }) {
-						seen[w] = true
-					}
-				}
-			}
+		for _, w := range v.Modifiers() {
+			seen[w] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))

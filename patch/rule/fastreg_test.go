@@ -19,7 +19,7 @@ func TestPlainRegister(t *testing.T) {
 		fast := 0
 		for _, v := range table.Variants() {
 			for _, o := range table.Operands(v) {
-				reg, ok := plainRegister(table, v, o.Name)
+				reg, ok := fastRegisters(table, []*isa.Variant{v}, o.Name)[v]
 				if !ok {
 					continue
 				}
