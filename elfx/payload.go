@@ -28,7 +28,7 @@ type task struct {
 
 // payloads prepares the new payloads in the order of the file. Parts of a
 // concatenation become one payload of the whole.
-func (f *File) payloads(entries []*Entry, content func(*Entry) ([]byte, error)) ([]*payload, error) {
+func (f *File) payloads(entries []*Entry, content func(*Entry) ([]byte, error), packed func(*Entry, []byte) []byte) ([]*payload, error) {
 	for _, e := range entries {
 		if e.Number < 1 || e.Number > len(f.entries) || f.entries[e.Number-1] != e {
 			return nil, fmt.Errorf("%s: entry #%d is of another file", f.Name, e.Number)
@@ -54,11 +54,11 @@ func (f *File) payloads(entries []*Entry, content func(*Entry) ([]byte, error)) 
 			t.parts = append(t.parts, e)
 		}
 	}
-	return packAll(tasks, content)
+	return packAll(tasks, content, packed)
 }
 
 // packAll makes the new payloads, several at a time.
-func packAll(tasks []*task, content func(*Entry) ([]byte, error)) ([]*payload, error) {
+func packAll(tasks []*task, content func(*Entry) ([]byte, error), packed func(*Entry, []byte) []byte) ([]*payload, error) {
 	out := make([]*payload, len(tasks))
 	errs := make([]error, len(tasks))
 	var next atomic.Int64
@@ -71,7 +71,7 @@ func packAll(tasks []*task, content func(*Entry) ([]byte, error)) ([]*payload, e
 				if alone {
 					large.Lock()
 				}
-				out[i], errs[i] = tasks[i].pack(content)
+				out[i], errs[i] = tasks[i].pack(content, packed)
 				if alone {
 					large.Unlock()
 				}
@@ -87,13 +87,13 @@ func packAll(tasks []*task, content func(*Entry) ([]byte, error)) ([]*payload, e
 const largeEntry = 16 << 20
 
 // pack makes the payload of a task.
-func (t *task) pack(content func(*Entry) ([]byte, error)) (*payload, error) {
+func (t *task) pack(content func(*Entry) ([]byte, error), packed func(*Entry, []byte) []byte) (*payload, error) {
 	if t.parts == nil {
 		data, err := content(t.entry)
 		if err != nil {
 			return nil, err
 		}
-		return newPayload(t.entry, data)
+		return newPayload(t.entry, data, packed)
 	}
 	old, err := t.entry.Data()
 	if err != nil {
@@ -110,20 +110,28 @@ func (t *task) pack(content func(*Entry) ([]byte, error)) (*payload, error) {
 		}
 		copy(blob[e.inner:], data)
 	}
-	return newPayload(t.entry, blob)
+	return newPayload(t.entry, blob, packed)
 }
 
-// newPayload compresses the new content of an entry.
-func newPayload(e *Entry, content []byte) (*payload, error) {
+// newPayload compresses the new content of an entry, unless packed has its stored form.
+func newPayload(e *Entry, content []byte, packed func(*Entry, []byte) []byte) (*payload, error) {
 	body := &Output{}
 	file := e.File.root().data
-	if old, err := e.Data(); err == nil && bytes.Equal(old, content) {
+	var form []byte
+	if packed != nil && e.Compression != Stored {
+		form = packed(e, content)
+	}
+	if form != nil {
+		body.add(form)
+	} else if old, err := e.Data(); err == nil && bytes.Equal(old, content) {
 		body.keep(file, e.PayloadOffset, e.PayloadOffset+e.StoredSize)
 		return &payload{entry: e, body: body, size: e.Size, padded: e.PayloadSize, fits: true}, nil
 	}
-	if e.Compression == Stored {
+	switch {
+	case form != nil:
+	case e.Compression == Stored:
 		body.addChanged(file, e.PayloadOffset, e.PayloadOffset+e.StoredSize, content)
-	} else {
+	default:
 		data, err := pack(e.Compression, content, e.PayloadSize)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.place(), err)

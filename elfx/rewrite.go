@@ -9,6 +9,9 @@ import (
 // RewriteOptions control [File.Rewrite].
 type RewriteOptions struct {
 	NoGrow bool // refuse with ErrGrow what needs a larger file
+	// Packed, if set, is asked for the stored form of what a compressed entry becomes: to find
+	// out what a file that was written before must be. nil is compressed here.
+	Packed func(e *Entry, content []byte) []byte
 }
 
 // A How is the way in which an entry was written.
@@ -63,7 +66,7 @@ func (f *File) RewriteFunc(entries []*Entry, content func(*Entry) ([]byte, error
 	if why := f.ReadOnly(); why != "" {
 		return nil, nil, fmt.Errorf("%s: %s: %w", f.Name, why, ErrUnsupported)
 	}
-	payloads, err := f.payloads(entries, content)
+	payloads, err := f.payloads(entries, content, opt.Packed)
 	if err != nil {
 		return nil, nil, err
 	}

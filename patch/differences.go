@@ -33,49 +33,39 @@ func (d Difference) String() string {
 	return s + d.Msg
 }
 
-// Differences returns every difference between old, with edits applied by entry
-// number, and now. An edit that is not in now is a difference too.
+// Differences returns every difference between old, with edits applied by entry number,
+// and now. An edit that is not in now is a difference too. Every byte of both files is
+// looked at: it is equal, or part of an edit, or of the compressed form of an entry whose
+// content is proved, or it follows from the sizes of those.
 func Differences(old, now *elfx.File, edits Edits) ([]Difference, error) {
-	var out []Difference
 	a, b := old.Entries(), now.Entries()
 	if len(a) != len(b) {
 		return []Difference{{Msg: fmt.Sprintf("%d entries instead of %d", len(b), len(a))}}, nil
 	}
-	stored := true
+	v := &verification{old: old, now: now, edits: edits, told: map[*elfx.Entry]bool{}}
 	for i, x := range a {
-		y := b[i]
-		stored = stored && x.Stored() && y.Stored() && x.Offset == y.Offset
-		if x.Kind == elfx.KindConcat && y.Kind == x.Kind {
-			continue
-		}
-		if x.Kind != y.Kind || x.Target() != y.Target() {
-			out = append(out, Difference{Entry: x.Number, Msg: fmt.Sprintf("%s %s instead of %s %s", y.Kind, y.Target(), x.Kind, x.Target())})
-			continue
-		}
-		d, err := entryDifferences(x, y, edits[x.Number])
-		if err != nil {
+		if err := v.entry(x, b[i]); err != nil {
 			return nil, err
 		}
-		out = append(out, d...)
 	}
-	if stored {
-		out = append(out, outsideEntries(old, now)...)
+	if err := v.bytes(); err != nil {
+		return nil, err
 	}
-	return out, nil
+	return v.out, nil
 }
 
 // entryDifferences compares the data of two entries.
 func entryDifferences(x, y *elfx.Entry, edits []edit.Edit) ([]Difference, error) {
 	p, err := x.Data()
 	if errors.Is(err, elfx.ErrUnsupported) {
-		return nil, nil
+		return nil, nil // it is compared as it is stored
 	}
 	if err != nil {
 		return nil, err
 	}
 	q, err := y.Data()
 	if err != nil {
-		return nil, err
+		return []Difference{{Entry: x.Number, Msg: err.Error()}}, nil
 	}
 	want := append([]byte(nil), p...)
 	if err := edit.Apply(want, edits); err != nil {
@@ -193,33 +183,4 @@ func (l *differ) kernel(i int) *elfx.Kernel {
 		}
 	}
 	return nil
-}
-
-// outsideEntries compares what lies around the entries of two files whose entries are
-// stored at the same places.
-func outsideEntries(old, now *elfx.File) []Difference {
-	p, q := old.Data(), now.Data()
-	if len(p) != len(q) {
-		return []Difference{{Msg: fmt.Sprintf("the file has %d bytes instead of %d", len(q), len(p))}}
-	}
-	var out []Difference
-	compare := func(lo, hi int64) {
-		if lo < hi {
-			if i := edit.FirstDifference(p[lo:hi], q[lo:hi]); i >= 0 {
-				out = append(out, Difference{Offset: uint64(lo) + uint64(i),
-					Msg: fmt.Sprintf("the file differs outside its entries, first at byte %#x", lo+int64(i))})
-			}
-		}
-	}
-	pos := int64(0)
-	for _, e := range old.Entries() {
-		start := e.FileOffset(0)
-		if start < pos {
-			continue
-		}
-		compare(pos, start)
-		pos = start + e.Size
-	}
-	compare(pos, int64(len(p)))
-	return out
 }

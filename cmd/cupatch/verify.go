@@ -5,13 +5,16 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
-	"github.com/cupatch/cupatch/patch/report"
+	reporting "github.com/cupatch/cupatch/patch/report"
 )
 
 const verifyUsage = `usage: cupatch verify OLD NEW [--report REPORT]
 
 Proves that NEW is OLD with exactly the edits of REPORT, or lists every other
-difference, by entry, section and instruction. Without a report, NEW must be OLD.
+difference, by entry, section and instruction. Without a report, NEW must be OLD. Every
+byte of both files is compared: it is equal, or part of an edit, or of an entry that was
+compressed again and whose content is proved. NEW must also have the hash that the
+report gives its output.
 
       --report FILE    the edits that were meant
       --limit N        list at most N differences (default 100, 0: all)
@@ -49,15 +52,22 @@ func runVerify(e *env, args []string) error {
 	}
 	defer now.Close()
 	var edits patch.Edits
+	var output *reporting.Hash
 	n := 0
 	if *report != "" {
-		if edits, n, err = e.reportedEdits(*report, old); err != nil {
+		if edits, output, n, err = e.reportedEdits(*report, old); err != nil {
 			return planMismatch(err)
 		}
 	}
 	diffs, err := patch.Differences(old, now, edits)
 	if err != nil {
 		return err
+	}
+	if output != nil {
+		if got := reporting.HashOf(now.Data()); *got != *output {
+			diffs = append(diffs, patch.Difference{Msg: fmt.Sprintf("%s says that the output has %d bytes with SHA-256 %s, not %d with %s",
+				*report, output.Size, output.SHA256, got.Size, got.SHA256)})
+		}
 	}
 	if len(diffs) == 0 {
 		if n > 0 {
@@ -77,28 +87,29 @@ func runVerify(e *env, args []string) error {
 	return answerNo("%s that no edit explains", plural(len(diffs), "difference", "differences"))
 }
 
-// reportedEdits returns the edits of a report as they fit the old file.
-func (e *env) reportedEdits(path string, old *elfx.File) (patch.Edits, int, error) {
+// reportedEdits returns the edits of a report as they fit the old file, how many they are,
+// and what the report says of the output.
+func (e *env) reportedEdits(path string, old *elfx.File) (patch.Edits, *reporting.Hash, int, error) {
 	data, err := e.readFile(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	rep, err := report.Parse(data)
+	rep, err := reporting.Parse(data)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
-	rf, err := rep.ForFile(old.Name, report.HashOf(old.Data()), false)
+	rf, err := rep.ForFile(old.Name, reporting.HashOf(old.Data()), false)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
 	targets, terr := targetsOf(old, old.Entries())
 	if len(targets) == 0 {
-		return nil, 0, terr
+		return nil, nil, 0, terr
 	}
 	located, err := rf.Locate(targets, false, false)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	edits, n := editsByEntry(located)
-	return edits, n, nil
+	return edits, rf.Output, n, nil
 }
