@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cupatch/cupatch/internal/arch"
 )
 
 // CutSelector splits FILE#SELECTOR. A name that exists as it stands has no selector.
@@ -22,22 +24,7 @@ func CutSelector(arg string) (path, selector string) {
 
 // ParseArch reads an architecture as people write it: sm_90a, 90a, SM90a, sm90 or
 // compute_90, with the suffix a, f or none. virtual says that it was compute_.
-func ParseArch(s string) (sm int, suffix string, virtual bool, err error) {
-	t := strings.ToLower(s)
-	t, virtual = strings.CutPrefix(t, "compute_")
-	if !virtual {
-		t = strings.TrimPrefix(strings.TrimPrefix(t, "sm"), "_")
-	}
-	n := len(t)
-	if n > 0 && (t[n-1] == 'a' || t[n-1] == 'f') {
-		t, suffix = t[:n-1], t[n-1:]
-	}
-	sm, err = strconv.Atoi(t)
-	if err != nil || sm < 10 || sm > 999 || t[0] < '0' || t[0] > '9' {
-		return 0, "", false, fmt.Errorf("architecture %q: want a name such as sm_90a", s)
-	}
-	return sm, suffix, virtual, nil
-}
+func ParseArch(s string) (sm int, suffix string, virtual bool, err error) { return arch.Parse(s) }
 
 // Select returns the entries that a selector names: a list, separated by commas, of
 // numbers (12), ranges of numbers (3-9), architectures (sm_90a for cubins, compute_90

@@ -1,9 +1,9 @@
 package isa
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/cupatch/cupatch/internal/arch"
 )
 
 // An Arch names an architecture: the SM number and its suffix ("", "a" or "f").
@@ -26,14 +26,9 @@ func (a Arch) Less(b Arch) bool {
 // ParseArch reads an architecture as people type it: sm_90, sm90a, SM_90a, 90a,
 // compute_90.
 func ParseArch(s string) (Arch, error) {
-	t := strings.ToLower(strings.TrimSpace(s))
-	t = strings.TrimPrefix(strings.TrimPrefix(t, "sm"), "compute")
-	t = strings.TrimPrefix(t, "_")
-	n := strings.TrimRight(t, "af")
-	suffix := t[len(n):]
-	sm, err := strconv.ParseUint(n, 10, 16)
-	if err != nil || len(suffix) > 1 || sm < 10 || sm > 999 {
-		return Arch{}, fmt.Errorf("%q is no architecture; write it like sm_90 or sm_90a", s)
+	sm, suffix, _, err := arch.Parse(s)
+	if err != nil {
+		return Arch{}, err
 	}
-	return Arch{int(sm), suffix}, nil
+	return Arch{sm, suffix}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/edit"
 	"github.com/cupatch/cupatch/patch/listing"
 )
@@ -100,9 +101,7 @@ type differ struct {
 // run lists instruction by instruction inside code, and stretch by stretch elsewhere.
 func (l *differ) run(at int) {
 	if l.cubin != nil {
-		if a, err := isa.ParseArch(l.cubin.Arch); err == nil {
-			l.table, _ = isa.Load(a)
-		}
+		l.table, _ = code.TableOf(l.cubin) // without one the bytes are told
 	}
 	for i := at; i < len(l.want); {
 		if l.want[i] == l.got[i] {

@@ -2,14 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
 	"github.com/spf13/pflag"
 )
 
@@ -83,44 +80,15 @@ func (e *env) table(arch string) (*isa.Table, error) {
 	return e.tableOf(arch)
 }
 
-// tablesVar names a folder with tables that come before those of the program.
-const tablesVar = "CUPATCH_TABLES"
-
-// ownTable returns the user's own table of a, or nil if there is none.
-func ownTable(a isa.Arch) (*isa.Table, error) {
-	dir := os.Getenv(tablesVar)
-	if dir == "" {
-		return nil, nil
-	}
-	if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("%s: %w", tablesVar, err)
-	}
-	f, err := readTableFile(filepath.Join(dir, a.String()+".txt"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return isa.NewTable(f.Arch, f.Variants), nil
-}
-
 // tableOf returns the table for an architecture as people spell it.
 func (e *env) tableOf(arch string) (*isa.Table, error) {
 	a, err := isa.ParseArch(arch)
 	if err != nil {
 		return nil, e.usageError(err)
 	}
-	if t, err := ownTable(a); t != nil || err != nil {
-		return t, err
-	}
-	t, err := isa.Load(a)
-	var unknown *isa.UnknownArchError
-	if errors.As(err, &unknown) {
+	t, err := code.TableFor(a)
+	if code.Unsupported(err) {
 		return nil, e.usageError(err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("table of %s: %w", a, err)
-	}
-	return t, nil
+	return t, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/check"
 	"github.com/cupatch/cupatch/isa/learn"
+	"github.com/cupatch/cupatch/patch/code"
 )
 
 const isaCheckUsage = `usage: cupatch isa check --arch ARCH --nvdisasm PATH [OPTIONS] [FILE…]
@@ -97,7 +98,7 @@ func runIsaCheck(e *env, args []string) error {
 	if *table == "" {
 		r.table, err = e.table(*arch)
 	} else {
-		r.table, err = readTable(*table)
+		r.table, err = code.ReadTable(*table)
 	}
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/check"
 	"github.com/cupatch/cupatch/isa/learn"
+	"github.com/cupatch/cupatch/patch/code"
 )
 
 const isaLearnUsage = `usage: cupatch isa learn --arch ARCH --nvdisasm PATH -o FILE [OPTIONS]
@@ -141,15 +142,15 @@ func runIsaLearn(e *env, args []string) error {
 func startingTables(base, out string, update bool) (start, related *isa.TableFile, err error) {
 	switch {
 	case base != "":
-		start, err = readTableFile(base)
+		start, err = code.ReadTableFile(base)
 		return start, start, err
 	case !update:
 		return nil, nil, nil
 	}
-	if start, err = readTableFile(out); err != nil || start.Base == (isa.Arch{}) {
+	if start, err = code.ReadTableFile(out); err != nil || start.Base == (isa.Arch{}) {
 		return start, nil, err
 	}
-	related, err = readTableFile(filepath.Join(filepath.Dir(out), start.Base.String()+".txt"))
+	related, err = code.ReadTableFile(filepath.Join(filepath.Dir(out), start.Base.String()+".txt"))
 	return start, related, err
 }
 
@@ -303,7 +304,7 @@ func seedsOf(seeds []string, a isa.Arch, opt *learn.Options) (real []isa.Word, e
 func seedWords(path string, a isa.Arch) ([]isa.Word, error) {
 	switch filepath.Ext(path) {
 	case ".txt":
-		f, err := readTableFile(path)
+		f, err := code.ReadTableFile(path)
 		if err != nil {
 			return nil, err
 		}

@@ -1,36 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
 )
-
-// readTableFile reads a table file, and the tables it is based on from the same folder.
-func readTableFile(path string) (*isa.TableFile, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := isa.ParseTable(string(text), func(a isa.Arch) (*isa.TableFile, error) {
-		return readTableFile(filepath.Join(filepath.Dir(path), a.String()+".txt"))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return f, nil
-}
-
-// readTable reads the table in a file.
-func readTable(path string) (*isa.Table, error) {
-	f, err := readTableFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return isa.NewTable(f.Arch, f.Variants), nil
-}
 
 // folderTables returns the tables in a folder.
 func folderTables(dir string) ([]*isa.Table, error) {
@@ -40,7 +16,7 @@ func folderTables(dir string) ([]*isa.Table, error) {
 	}
 	var out []*isa.Table
 	for _, name := range names {
-		t, err := readTable(name)
+		t, err := code.ReadTable(name)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +47,7 @@ func writeTable(path string, f, base *isa.TableFile) error {
 		return err
 	}
 	for _, name := range names {
-		old, err := readTableFile(name)
+		old, err := code.ReadTableFile(name)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
 )
 
 // A table that is written again changes its own file, and leaves what those say that are
@@ -23,7 +24,7 @@ func TestWriteTable(t *testing.T) {
 	}
 	path := filepath.Join(dir, "sm_80.txt")
 	read := func(name string) map[string]string {
-		f, err := readTableFile(filepath.Join(dir, name+".txt"))
+		f, err := code.ReadTableFile(filepath.Join(dir, name+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func TestWriteTable(t *testing.T) {
 		return classes
 	}
 	before := [2]map[string]string{read("sm_86"), read("sm_89")}
-	f, err := readTableFile(path)
+	f, err := code.ReadTableFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package code
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -36,13 +34,6 @@ func Open(e *elfx.Entry) (*Target, error) {
 	return t, nil
 }
 
-// Unsupported reports whether an error says that there is no table for an architecture,
-// which is no fault of the file.
-func Unsupported(err error) bool {
-	var unknown *isa.UnknownArchError
-	return errors.Is(err, ErrOldArch) || errors.As(err, &unknown)
-}
-
 // Label returns what names an entry in edits, reports and listings: its number, "" for a
 // bare cubin.
 func Label(e *elfx.Entry) string {
@@ -50,22 +41,6 @@ func Label(e *elfx.Entry) string {
 		return ""
 	}
 	return strconv.Itoa(e.Number)
-}
-
-// ErrOldArch says that a cubin has 8-byte instructions.
-var ErrOldArch = errors.New("instructions before sm_70 are not supported")
-
-// TableOf returns the instruction table of a cubin. Without one the error is
-// [ErrOldArch] or an [isa.UnknownArchError].
-func TableOf(c *elfx.Cubin) (*isa.Table, error) {
-	if c.InstructionSize() != isa.WordSize {
-		return nil, fmt.Errorf("%s: %w", c.Arch, ErrOldArch)
-	}
-	a, err := isa.ParseArch(c.Arch)
-	if err != nil {
-		return nil, err
-	}
-	return isa.Load(a)
 }
 
 // Hash returns the hash of a kernel's code that guards and reports use, without

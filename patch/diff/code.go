@@ -7,6 +7,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
 )
 
 // controlMask has bits 105–124, the control code with reuse flags and batch number.
@@ -96,11 +97,7 @@ func idle(w isa.Word) isa.Word {
 // TableFor returns the instruction table of a cubin, nil where there is none: words
 // then compare by their bits.
 func TableFor(c *elfx.Cubin) *isa.Table {
-	a, err := isa.ParseArch(c.Arch)
-	if err != nil || c.InstructionSize() != isa.WordSize {
-		return nil
-	}
-	t, err := isa.Load(a)
+	t, err := code.TableOf(c)
 	if err != nil {
 		return nil
 	}

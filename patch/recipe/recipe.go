@@ -174,7 +174,7 @@ func (rc *Recipe) arches(path string, v any) ([]string, error) {
 		return nil, err
 	}
 	for i, s := range list {
-		a, err := rule.ParseArch(s)
+		a, err := rule.TargetArch(s)
 		if err != nil {
 			return nil, rc.errorf(fmt.Sprintf("%s[%d]", path, i), "%v", err)
 		}

@@ -38,7 +38,7 @@ func (rc *Recipe) readTests() error {
 		if arch == "" && len(rc.Arch) > 0 {
 			arch = rc.Arch[0]
 		}
-		a, err := rule.ParseArch(arch)
+		a, err := rule.TargetArch(arch)
 		if err != nil {
 			return rc.errorf(path+".arch", "a test needs an arch: %v", err)
 		}
@@ -72,7 +72,7 @@ func (rc *Recipe) readTests() error {
 // RunTest runs one test. A test that does not come out as it should is an error that
 // shows what did.
 func (rc *Recipe) RunTest(t *Test) error {
-	table, err := isa.Load(t.Arch)
+	table, err := code.TableFor(t.Arch)
 	if err != nil {
 		return err
 	}

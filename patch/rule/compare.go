@@ -197,7 +197,7 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 			return nil, c.errorf(y.pos, "entry is a number, not %q", s)
 		}
 	case fieldArch:
-		a, err := ParseArch(s)
+		a, err := TargetArch(s)
 		if err != nil {
 			return nil, c.errorf(y.pos, "%v", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/nearest"
@@ -77,7 +78,7 @@ func (c *compiled) compileItem(it item) (compiledItem, error) {
 		return ci, nil
 	}
 	ci.literal = !strings.ContainsAny(it.opcode, "*?")
-	ci.set = t.MayMatch(func(m string) bool { return globMatch(it.opcode, m) })
+	ci.set = t.MayMatch(func(m string) bool { return elfx.MatchGlob(it.opcode, m) })
 	if strings.Trim(it.opcode, "*") == "" {
 		ci.any = true
 	}
@@ -105,7 +106,7 @@ func (c *compiled) checkAtoms(ci *compiledItem) error {
 	}
 	words := modifierWords(ci.variants)
 	for _, a := range ci.atoms {
-		if slices.ContainsFunc(words, func(w string) bool { return globMatch(a.text, w) }) {
+		if slices.ContainsFunc(words, func(w string) bool { return elfx.MatchGlob(a.text, w) }) {
 			continue
 		}
 		e := r.errAt(&r.match, a.pos, "%s on %s has no modifier %s", ci.opcode, c.arch, a.text).lacking()
@@ -130,31 +131,6 @@ func modifierWords(vs []*isa.Variant) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// globMatch reports whether s matches a pattern of literal bytes, * and ?.
-func globMatch(pattern, s string) bool {
-	p, i := 0, 0
-	star, mark := -1, 0
-	for i < len(s) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, i
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
-			p++
-			i++
-		case star >= 0:
-			mark++
-			p, i = star+1, mark
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
-}
-
 // matches reports whether instruction i fits the item's pattern.
 func (ci *compiledItem) matches(c *state, i int) bool {
 	w := c.Word(i)
@@ -175,7 +151,7 @@ func (ci *compiledItem) matches(c *state, i int) bool {
 	if len(name) == 0 {
 		return false
 	}
-	if ci.literal && string(name) != ci.opcode || !ci.literal && !ci.any && !globMatch(ci.opcode, string(name)) {
+	if ci.literal && string(name) != ci.opcode || !ci.literal && !ci.any && !elfx.MatchGlob(ci.opcode, string(name)) {
 		return false
 	}
 	for k := range ci.atoms {
@@ -199,7 +175,7 @@ func (ci *compiledItem) atomFits(k int, mods []byte) bool {
 	for len(mods) > 0 {
 		var m []byte
 		m, mods = code.CutDot(mods)
-		if string(m) == a.text || strings.ContainsAny(a.text, "*?") && globMatch(a.text, string(m)) {
+		if string(m) == a.text || strings.ContainsAny(a.text, "*?") && elfx.MatchGlob(a.text, string(m)) {
 			if a.absent {
 				return false
 			}

@@ -169,9 +169,9 @@ var madeArchs = []int{70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 11
 
 const lastArch = 121
 
-// ParseArch reads an architecture that a rule or a recipe names. One that was never made
+// TargetArch reads an architecture that a rule or a recipe names. One that was never made
 // is a mistake, and would keep a rule from applying without a word.
-func ParseArch(s string) (isa.Arch, error) {
+func TargetArch(s string) (isa.Arch, error) {
 	a, err := isa.ParseArch(s)
 	if err != nil {
 		return a, err
