@@ -59,7 +59,8 @@ func ControlOf(w Word) Control {
 	return c
 }
 
-// The bits that a control code shows, 105–121, and those it does not, 122–124.
+// The bits that every control code shows, 105–121, and those of reuse flags or batch
+// number, 122–124.
 const (
 	codeMask  = (1<<17 - 1) << 41
 	reuseMask = 7 << 58
@@ -68,7 +69,7 @@ const (
 // Set returns w with bits 105–124 as c says; of Reuse and Batch it writes the one
 // that goes with Yield.
 func (c Control) Set(w Word) Word {
-	w = c.SetCode(w)
+	w = c.setLow(w)
 	v := c.Reuse
 	if c.Yield {
 		v = c.Batch
@@ -77,9 +78,23 @@ func (c Control) Set(w Word) Word {
 	return w
 }
 
-// SetCode returns w with those bits as c says that a control code shows, 105–121:
-// reuse flags and batch number stay as they are.
+// SetCode returns w with bits 105–124 as a control code in text says: reuse flags
+// stand in the instruction's text and stay as they are, the batch number stands in the
+// code. Where yield changes from Y to -, no batch number is taken for reuse flags.
 func (c Control) SetCode(w Word) Word {
+	old := ControlOf(w)
+	w = c.setLow(w)
+	switch {
+	case c.Yield:
+		w.Hi = w.Hi&^reuseMask | uint64(c.Batch&7)<<58
+	case old.Yield:
+		w.Hi &^= reuseMask
+	}
+	return w
+}
+
+// setLow returns w with bits 105–121 as c says.
+func (c Control) setLow(w Word) Word {
 	h := uint64(c.Stall&15) | uint64(c.WBar&7)<<5 | uint64(c.RBar&7)<<8 | uint64(c.Wait&63)<<11
 	if !c.Yield {
 		h |= 1 << 4
@@ -101,7 +116,9 @@ func (c Control) Schedule() int {
 // with Y, S01–S11 without.
 func (c Control) Legal() bool { return c.Yield || c.Stall >= 1 && c.Stall <= 11 }
 
-// String returns c in CuAssembler's notation, `[B01----:R2:W0:Y:S04]`.
+// String returns c in CuAssembler's notation, `[B01----:R2:W0:Y:S04]`. A batch
+// number that is not 0 follows, which CuAssembler has no notation for:
+// `[B01----:R2:W0:Y:S04:T1]`.
 func (c Control) String() string { return string(c.Append(nil)) }
 
 // Append appends what String returns to dst.
@@ -124,62 +141,14 @@ func (c Control) Append(dst []byte) []byte {
 	}
 	b[18] = '0' + c.Stall/10
 	b[19] = '0' + c.Stall%10
-	return dst
-}
-
-// Nvidia returns c in the notation of NVIDIA's disassembler of CUDA 12.8,
-// `&req={0,1} &rd=0x2 &wr=0x0 ?WAIT4_END_GROUP`. What is none is left out; the
-// schedule values that do not exist print as `?sched16` and `?sched28` to `?sched31`.
-func (c Control) Nvidia() string { return string(c.AppendNvidia(nil)) }
-
-// AppendNvidia appends what Nvidia returns to dst.
-func (c Control) AppendNvidia(dst []byte) []byte {
-	start := len(dst)
-	sep := func() {
-		if len(dst) > start {
-			dst = append(dst, ' ')
-		}
-	}
-	if c.Wait != 0 {
-		dst = append(dst, "&req={"...)
-		for i := range 6 {
-			if c.Wait>>i&1 != 0 {
-				dst = append(dst, byte('0'+i), ',')
-			}
-		}
-		dst[len(dst)-1] = '}'
-	}
-	if c.RBar < NoBar {
-		sep()
-		dst = append(dst, "&rd=0x"...)
-		dst = append(dst, '0'+c.RBar)
-	}
-	if c.WBar < NoBar {
-		sep()
-		dst = append(dst, "&wr=0x"...)
-		dst = append(dst, '0'+c.WBar)
-	}
-	switch s := c.Schedule(); {
-	case s == 0:
-	case s < 16:
-		sep()
-		dst = append(dst, "?WAIT"...)
-		dst = strconv.AppendInt(dst, int64(s), 10)
-		dst = append(dst, "_END_GROUP"...)
-	case c.Legal():
-		sep()
-		dst = append(dst, "?trans"...)
-		dst = strconv.AppendInt(dst, int64(s-16), 10)
-	default:
-		sep()
-		dst = append(dst, "?sched"...)
-		dst = strconv.AppendInt(dst, int64(s), 10)
+	if c.Yield && c.Batch != 0 {
+		dst = append(dst[:len(dst)-1], ':', 'T', '0'+c.Batch, ']')
 	}
 	return dst
 }
 
 // ParseControl reads a control code in either notation, CuAssembler's with or
-// without its brackets. Reuse and Batch are 0 in what it returns.
+// without its brackets. Reuse is 0 in what it returns: reuse flags stand in the text.
 func ParseControl(s string) (Control, error) {
 	t := strings.TrimSpace(s)
 	if strings.HasPrefix(t, "&") || strings.HasPrefix(t, "?") {
@@ -189,6 +158,7 @@ func ParseControl(s string) (Control, error) {
 		return Control{}, controlError(s, "one bracket is missing")
 	}
 	t = strings.TrimSuffix(strings.TrimPrefix(t, "["), "]")
+	t, batch, hasBatch := strings.Cut(t, ":T")
 	if len(t) != 19 || t[0] != 'B' || t[7:9] != ":R" || t[10:12] != ":W" || t[13] != ':' || t[15:17] != ":S" {
 		return Control{}, controlError(s, "write it like [B01----:R2:W0:Y:S04]")
 	}
@@ -220,83 +190,29 @@ func ParseControl(s string) (Control, error) {
 		return Control{}, controlError(s, fmt.Sprintf("stall count %d does not fit 4 bits, S00 to S15 do", n))
 	}
 	c.Stall = uint8(n)
+	switch {
+	case !hasBatch:
+	case len(batch) != 1 || batch[0] < '0' || batch[0] > '7':
+		return Control{}, controlError(s, "the batch number is T0 to T7")
+	case !c.Yield:
+		return Control{}, controlError(s, "only an instruction that yields, Y, has a batch number T")
+	default:
+		c.Batch = batch[0] - '0'
+	}
 	return c, nil
 }
 
 func controlError(s, msg string) error { return fmt.Errorf("control code %q: %s", s, msg) }
 
-// parseBar reads a scoreboard number: 0–6, or - or 7 for none.
+// parseBar reads a scoreboard number, 0–6, or - for none.
 func parseBar(b byte) (uint8, error) {
 	switch {
 	case b == '-':
 		return NoBar, nil
-	case b >= '0' && b <= '7':
+	case b >= '0' && b < '0'+NoBar:
 		return b - '0', nil
 	}
-	return 0, fmt.Errorf("a scoreboard is 0 to 6, or - for none")
-}
-
-// parseNvidia reads `&req={0,1} &rd=0x2 &wr=0x0 ?WAIT4_END_GROUP`, the parts in any
-// order and each at most once.
-func parseNvidia(s string) (Control, error) {
-	c := Control{Yield: true, WBar: NoBar, RBar: NoBar}
-	var seen [4]bool
-	for _, part := range strings.Fields(s) {
-		var which int
-		var err error
-		switch {
-		case strings.HasPrefix(part, "&req={"):
-			which, err = 0, c.parseReq(part[len("&req="):])
-		case strings.HasPrefix(part, "&rd=0x") && len(part) == 7:
-			which = 1
-			c.RBar, err = parseBar(part[6])
-		case strings.HasPrefix(part, "&wr=0x") && len(part) == 7:
-			which = 2
-			c.WBar, err = parseBar(part[6])
-		case strings.HasPrefix(part, "?"):
-			which, err = 3, c.parseSched(part[1:])
-		default:
-			err = fmt.Errorf("%q is none of &req={…}, &rd=0x…, &wr=0x…, ?WAITn_END_GROUP, ?transn", part)
-		}
-		if err == nil && seen[which] {
-			err = fmt.Errorf("%q says a second time what was said before", part)
-		}
-		if err != nil {
-			return Control{}, controlError(s, err.Error())
-		}
-		seen[which] = true
-	}
-	return c, nil
-}
-
-func (c *Control) parseReq(s string) error {
-	for _, d := range strings.Split(strings.TrimSuffix(strings.TrimPrefix(s, "{"), "}"), ",") {
-		if len(d) != 1 || d[0] < '0' || d[0] > '5' || !strings.HasSuffix(s, "}") {
-			return fmt.Errorf("&req=%s: write scoreboards 0 to 5 like &req={0,1}", s)
-		}
-		c.Wait |= 1 << (d[0] - '0')
-	}
-	return nil
-}
-
-// parseSched reads the schedule value after its question mark.
-func (c *Control) parseSched(s string) error {
-	lo, hi, num := 0, 0, ""
-	switch {
-	case strings.HasPrefix(s, "WAIT") && strings.HasSuffix(s, "_END_GROUP"):
-		lo, hi, num = 1, 15, strings.TrimSuffix(s[4:], "_END_GROUP")
-	case strings.HasPrefix(s, "trans"):
-		lo, hi, num = 1, 11, s[5:]
-	case strings.HasPrefix(s, "sched"):
-		lo, hi, num = 16, 31, s[5:]
-	}
-	n, err := strconv.Atoi(num)
-	if err != nil || n < lo || n > hi {
-		return fmt.Errorf("?%s: write ?WAIT1_END_GROUP to ?WAIT15_END_GROUP or ?trans1 to ?trans11", s)
-	}
-	c.Stall = uint8(n & 15)
-	c.Yield = strings.HasPrefix(s, "WAIT")
-	return nil
+	return 0, fmt.Errorf("a scoreboard is 0 to 6, or - for none, not %c", b)
 }
 
 // Legal reports whether nvdisasm accepts the control bits of w for a class with

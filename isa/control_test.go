@@ -6,7 +6,8 @@ import (
 )
 
 // The layout of the fields is CuAssembler's; the first word is a BRA with all
-// barriers none, the others move one field each.
+// barriers none, the others move one field each. The batch numbers are named as nvdisasm
+// 12.8 names them for FADD on sm_120.
 func TestControlString(t *testing.T) {
 	for _, c := range []struct {
 		hi           uint64
@@ -16,9 +17,14 @@ func TestControlString(t *testing.T) {
 		{0x000fc20000000000, "[B------:R-:W-:Y:S01]", "?WAIT1_END_GROUP"},
 		{0x000fe20000000000, "[B------:R-:W-:-:S01]", "?trans1"},
 		{0x000fc80000000000, "[B------:R-:W-:Y:S04]", "?WAIT4_END_GROUP"},
-		{0x003fc00000000000, "[B01----:R-:W-:Y:S00]", "&req={0,1}"},
-		{0x0034480000000000, "[B01----:R2:W1:Y:S04]", "&req={0,1} &rd=0x2 &wr=0x1 ?WAIT4_END_GROUP"},
+		{0x003fc00000000000, "[B01----:R-:W-:Y:S00]", "&req={1,0}"},
+		{0x0034480000000000, "[B01----:R2:W1:Y:S04]", "&req={1,0} &rd=0x2 &wr=0x1 ?WAIT4_END_GROUP"},
 		{0x020df60000000000, "[B-----5:R6:W-:-:S11]", "&req={5} &rd=0x6 ?trans11"},
+		{0x040fc80000000000, "[B------:R-:W-:Y:S04:T1]", "?WAIT4_END_GROUP ?BATCH_START"},
+		{0x080fc80000000000, "[B------:R-:W-:Y:S04:T2]", "?WAIT4_END_GROUP ?BATCH_START_TILE"},
+		{0x0c0fc80000000000, "[B------:R-:W-:Y:S04:T3]", "?WAIT4_END_GROUP ????3"},
+		{0x100fc80000000000, "[B------:R-:W-:Y:S04:T4]", "?WAIT4_END_GROUP ?BATCH_END"},
+		{0x177fc80000000000, "[B012-45:R-:W-:Y:S04:T5]", "&req={5,4,2,1,0} ?WAIT4_END_GROUP ?BARRIER_EXEMPT"},
 		{0x000fe00000000000, "[B------:R-:W-:-:S00]", "?sched16"},
 		{0x000ffe0000000000, "[B------:R-:W-:-:S15]", "?sched31"},
 	} {
@@ -49,9 +55,20 @@ func TestControlTopBits(t *testing.T) {
 	if reuse.Batch != 0 || reuse.Reuse != 5 {
 		t.Errorf("bit 109 = 1: got batch %d, reuse %d, want 0, 5", reuse.Batch, reuse.Reuse)
 	}
+	const noYield = 1 << 45 // bit 109
 	w := Word{Hi: 7<<58 | 1<<63}
-	if got := DefaultControl.SetCode(w).Hi; got != 7<<58|1<<63|0x000fe20000000000 {
-		t.Errorf("SetCode changed bits 122–127: %#x", got)
+	for _, c := range []struct {
+		old, want uint64
+		code      Control
+	}{
+		{noYield | 7<<58 | 1<<63, 7<<58 | 1<<63 | 0x000fe20000000000, DefaultControl},                // reuse flags stay
+		{7<<58 | 1<<63, 1<<63 | 0x000fe20000000000, DefaultControl},                                  // a batch number is no reuse flag
+		{7<<58 | 1<<63, 5<<58 | 1<<63 | 0x000fc20000000000, Control{1, true, NoBar, NoBar, 0, 0, 5}}, // the code says it
+		{noYield | 7<<58, 0x000fc20000000000, Control{1, true, NoBar, NoBar, 0, 0, 0}},
+	} {
+		if got := c.code.SetCode(Word{Hi: c.old}).Hi; got != c.want {
+			t.Errorf("%s over %#x: got %#x, want %#x", c.code, c.old, got, c.want)
+		}
 	}
 	if got := DefaultControl.Set(w).Hi; got != 1<<63|0x000fe20000000000 {
 		t.Errorf("Set: got %#x", got)
@@ -63,6 +80,15 @@ func TestParseControlErrors(t *testing.T) {
 		{"[B------:R-:W-:-:S16]", "does not fit 4 bits"},
 		{"[B------:R-:W-:-:S99]", "does not fit 4 bits"},
 		{"[B------:R8:W-:-:S01]", "R: a scoreboard"},
+		{"[B------:R7:W-:-:S01]", "R: a scoreboard is 0 to 6, or - for none, not 7"},
+		{"[B------:R-:W7:-:S01]", "W: a scoreboard is 0 to 6, or - for none, not 7"},
+		{"[B------:R-:W-:Y:S01:T8]", "T0 to T7"},
+		{"[B------:R-:W-:Y:S01:T]", "T0 to T7"},
+		{"[B------:R-:W-:-:S01:T1]", "only an instruction that yields"},
+		{"&wr=0x7", "a scoreboard is 0 to 6"},
+		{"&wr=0x", "a scoreboard is 0x0 to 0x6"},
+		{"&req={1,1}", "each once"},
+		{"?trans1 ?BATCH_START", "goes with ?WAITn_END_GROUP"},
 		{"[B------:R-:Wx:-:S01]", "W: a scoreboard"},
 		{"[B1-----:R-:W-:-:S01]", "scoreboard 0 is written 0 or -"},
 		{"[B------:R-:W-:y:S01]", "yield is Y or -"},

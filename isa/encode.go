@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,42 @@ func (e *SyntaxError) Reason() string {
 	return fmt.Sprintf("expected %s, found %s", e.Expected, found)
 }
 
+// An Allow holds the names of what encoding does in spite of knowing better: round, a
+// number that its field cannot hold is rounded; schedule, a control code that the class
+// does not have; align, a register or an offset that is not aligned as the operand must be.
+type Allow map[string]bool
+
+// allowNames are the names that an Allow may have.
+var allowNames = []string{"align", "round", "schedule"}
+
+// ParseAllow reads names separated by commas.
+func ParseAllow(s string) (Allow, error) {
+	a := Allow{}
+	for name := range strings.SplitSeq(s, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		if !slices.Contains(allowNames, name) {
+			return nil, fmt.Errorf("nothing is refused under the name %q; there are %s", name, strings.Join(allowNames, ", "))
+		}
+		a[name] = true
+	}
+	return a, nil
+}
+
+// A RefusedError says why a word is not written, unless that is allowed by its name.
+type RefusedError struct {
+	Name string // as in an Allow
+	Msg  string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused: %s (--allow %s does it all the same)", e.Msg, e.Name)
+}
+
+// ErrReuse says that an instruction that yields cannot have the reuse flags of its text.
+var ErrReuse = errors.New("a reuse flag does not go with Y: bits 122–124 are the batch number of an instruction that yields")
+
 // maxSteps bounds the work for one text and variant.
 const maxSteps = 20000
 
@@ -43,6 +80,11 @@ const maxSteps = 20000
 //
 // An error is a [*SyntaxError] with the place that does not fit.
 func (t *Table) Encode(text string, pc uint64, like *Word) (Word, error) {
+	return t.EncodeAllow(text, pc, like, nil)
+}
+
+// EncodeAllow is Encode, but with what allow names.
+func (t *Table) EncodeAllow(text string, pc uint64, like *Word, allow Allow) (Word, error) {
 	if w, ok := parseRawWord(text); ok {
 		return w, nil
 	}
@@ -54,14 +96,18 @@ func (t *Table) Encode(text string, pc uint64, like *Word) (Word, error) {
 		}
 	}
 	m := matcher{t: t, text: text, pc: pc}
-	if m.encode(like) {
-		return m.result, nil
+	found := m.encode(like)
+	if !found {
+		m.loose = true
+		found = m.encode(like)
 	}
-	m.loose = true
-	if m.encode(like) {
-		return m.result, nil
+	switch {
+	case !found:
+		return Word{}, t.explain(text, pc, like)
+	case like != nil && YieldField.Get(m.result) != YieldField.Get(*like):
+		return Word{}, ErrReuse
 	}
-	return Word{}, t.explain(text, pc, like)
+	return m.result, nil
 }
 
 // parseRawWord reads `.word 0xLO, 0xHI` and its like.

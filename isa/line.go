@@ -18,8 +18,9 @@ type Line struct {
 }
 
 // ParseLine reads `TEXT`, `[B01----:R2:W0:Y:S04] TEXT`, or a line of a listing,
-// `/*0070*/ [B01----:R2:W0:Y:S04] TEXT ;`. A control code in NVIDIA's notation may
-// stand behind the text. What follows a semicolon is a comment.
+// `/*0070*/ [B01----:R2:W0:Y:S04] TEXT ; // comment`. A control code in NVIDIA's notation
+// may stand behind the text, before or after the semicolon. Behind the semicolon may be
+// comments, /*…*/ and //…, and nothing else.
 func ParseLine(s string) (Line, error) {
 	l := Line{Control: DefaultControl}
 	rest := strings.TrimLeft(s, " \t")
@@ -32,50 +33,88 @@ func ParseLine(s string) (Line, error) {
 		l.PC, l.HasPC = pc, true
 		rest = strings.TrimLeft(after, " \t")
 	}
-	if strings.HasPrefix(rest, "[B") {
-		end := strings.IndexByte(rest, ']') + 1
-		if end == 0 {
-			end = len(rest)
+	body, tail, _ := strings.Cut(rest, ";")
+	code, text, pos, err := SplitControl(body)
+	if err != nil {
+		return l, err
+	}
+	l.Text, l.TextPos = text, len(s)-len(rest)+pos
+	if tail = cutComments(tail); tail != "" {
+		if tail[0] != '&' && tail[0] != '?' {
+			return l, fmt.Errorf("column %d: expected a comment behind the semicolon, found %q", strings.LastIndex(s, tail)+1, tail)
 		}
-		c, err := ParseControl(rest[:end])
+		if code != nil {
+			return l, errTwoCodes
+		}
+		c, err := parseNvidia(tail)
 		if err != nil {
 			return l, err
 		}
-		l.Control, l.HasControl = c, true
-		rest = strings.TrimLeft(rest[end:], " \t")
+		code = &c
 	}
-	l.TextPos = len(s) - len(rest)
-	rest, _, _ = strings.Cut(rest, ";")
-	if i := nvidiaControl(rest); i >= 0 {
-		if l.HasControl {
-			return l, errors.New("a control code before the text and one behind it")
-		}
-		c, err := parseNvidia(rest[i:])
-		if err != nil {
-			return l, err
-		}
-		l.Control, l.HasControl = c, true
-		rest = rest[:i]
+	if code != nil {
+		l.Control, l.HasControl = *code, true
 	}
-	l.Text = strings.TrimRight(rest, " \t\r")
 	return l, nil
 }
 
-// nvidiaControl returns where a control code in NVIDIA's notation starts, or -1.
-func nvidiaControl(s string) int {
-	first := -1
-	for _, start := range []string{" &req=", " &rd=", " &wr=", " ?WAIT", " ?trans", " ?sched"} {
-		if i := strings.Index(s, start); i >= 0 && (first < 0 || i < first) {
-			first = i
+var errTwoCodes = errors.New("a control code before the text and one behind it")
+
+// SplitControl takes a control code off an instruction's text, CuAssembler's off the
+// front or NVIDIA's off the end; code is nil where there is none. pos is where text, which
+// has no blanks at its ends, starts in s.
+func SplitControl(s string) (code *Control, text string, pos int, err error) {
+	text = strings.TrimLeft(s, " \t")
+	if strings.HasPrefix(text, "[B") {
+		end := strings.IndexByte(text, ']') + 1
+		if end == 0 {
+			end = len(text)
 		}
+		c, err := ParseControl(text[:end])
+		if err != nil {
+			return nil, "", 0, err
+		}
+		code, text = &c, strings.TrimLeft(text[end:], " \t")
 	}
-	return first
+	pos = len(s) - len(text)
+	text, behind, found, err := cutNvidia(text)
+	if err == nil && found && code != nil {
+		err = errTwoCodes
+	}
+	if err != nil {
+		return nil, "", 0, err
+	}
+	if found {
+		code = &behind
+	}
+	return code, strings.TrimRight(text, " \t\r"), pos, nil
+}
+
+// cutComments returns what is left of s without comments and the blanks around them.
+func cutComments(s string) string {
+	for {
+		s = strings.TrimSpace(s)
+		rest, ok := strings.CutPrefix(s, "/*")
+		if !ok {
+			break
+		}
+		_, s, _ = strings.Cut(rest, "*/")
+	}
+	s, _, _ = strings.Cut(s, "//")
+	s, _, _ = strings.Cut(s, "/*")
+	return strings.TrimSpace(s)
 }
 
 // EncodeLine encodes l, the control code included; it takes the address from l. With
-// like, a line without a control code keeps that of like.
-func (t *Table) EncodeLine(l Line, like *Word) (Word, error) {
-	w, err := t.Encode(l.Text, l.PC, like)
+// like, a line without a control code keeps that of like. What it refuses, allow aside,
+// is a [*RefusedError]; a word that is like is never refused.
+func (t *Table) EncodeLine(l Line, like *Word, allow Allow) (Word, error) {
+	over := like
+	if like != nil && l.HasControl {
+		w := l.Control.SetCode(*like)
+		over = &w
+	}
+	w, err := t.EncodeAllow(l.Text, l.PC, over, allow)
 	if err != nil {
 		var e *SyntaxError
 		if errors.As(err, &e) {
@@ -83,18 +122,30 @@ func (t *Table) EncodeLine(l Line, like *Word) (Word, error) {
 		}
 		return w, err
 	}
-	if !l.HasControl {
+	if l.HasControl {
+		if l.Control.Yield && ControlOf(w).Reuse != 0 && strings.Contains(l.Text, ".reuse") {
+			return Word{}, ErrReuse
+		}
+		w = l.Control.SetCode(w)
+	}
+	if like != nil && w == *like || strings.HasPrefix(l.Text, ".") {
 		return w, nil
 	}
-	v := l.Control.SetCode(w)
-	if ControlOf(v).Yield != ControlOf(w).Yield {
-		// Bits 122–124 change their meaning: reuse flags or a batch number.
-		v.Hi &^= reuseMask
-		if t.Text(t.Decode(v), l.PC) != t.Text(t.Decode(w), l.PC) {
-			return Word{}, fmt.Errorf("a reuse flag does not go with %s: only an instruction that does not yield has them", l.Control)
-		}
+	return w, t.refuseSchedule(w, allow)
+}
+
+// refuseSchedule refuses a word whose control code its class does not have.
+func (t *Table) refuseSchedule(w Word, allow Allow) error {
+	in := t.Decode(w)
+	if !in.BadSched || allow["schedule"] {
+		return nil
 	}
-	return v, nil
+	c := ControlOf(w)
+	msg := fmt.Sprintf("%s has no control code %s; with Y go S00 to S15, with - go S01 to S11", in.Variant.Mnemonic(), c)
+	if c.Legal() && c.Yield {
+		msg = fmt.Sprintf("%s has no batch number %d with S%02d", in.Variant.Mnemonic(), c.Batch, c.Stall)
+	}
+	return &RefusedError{"schedule", msg}
 }
 
 // ParseWord reads the two halves of a word, low half first, as cuobjdump prints

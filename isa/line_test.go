@@ -17,6 +17,13 @@ func TestParseLine(t *testing.T) {
 		{"EXIT &req={0,1} &rd=0x2 &wr=0x1 ?WAIT4_END_GROUP ;", Line{Control: code, HasControl: true, Text: "EXIT"}},
 		{"  /*0070*/ [B01----:R2:W1:Y:S04] EXIT ; // last",
 			Line{PC: 0x70, HasPC: true, Control: code, HasControl: true, Text: "EXIT", TextPos: 33}},
+		{"EXIT &req={1,0} &wr_early=0x2 &wr=0x1 ?WAIT4_END_GROUP;", Line{Control: code, HasControl: true, Text: "EXIT"}},
+		{"/*0000*/ EXIT ?WAIT4_END_GROUP ?BARRIER_EXEMPT; /* 0x1 0x2 */ // here", Line{HasPC: true, HasControl: true, TextPos: 9,
+			Control: Control{Stall: 4, Yield: true, WBar: NoBar, RBar: NoBar, Batch: 5}, Text: "EXIT"}},
+		{"[B------:R-:W-:Y:S04:T5] EXIT ; /* 0x1 */ /* 0x2 */", Line{HasControl: true, TextPos: 25,
+			Control: Control{Stall: 4, Yield: true, WBar: NoBar, RBar: NoBar, Batch: 5}, Text: "EXIT"}},
+		{"EXIT ; &req={1,0} &rd=0x2 &wr=0x1 ?WAIT4_END_GROUP // last", Line{Control: code, HasControl: true, Text: "EXIT"}},
+		{"BPT.???7 ???255 ?trans1 ;", Line{Control: DefaultControl, HasControl: true, Text: "BPT.???7 ???255"}},
 		{"/*0x10*/ EXIT", Line{PC: 0x10, HasPC: true, Control: DefaultControl, Text: "EXIT", TextPos: 9}},
 	} {
 		if got, err := ParseLine(c.in); err != nil || got != c.want {
@@ -29,6 +36,10 @@ func TestParseLine(t *testing.T) {
 		{"[B01", "bracket"},
 		{"[B01----:R2:W1:Y:S04] EXIT ?trans1", "before the text and one behind"},
 		{"EXIT ?trans99", "write ?WAIT1"},
+		{"EXIT ; xyz", `column 8: expected a comment behind the semicolon, found "xyz"`},
+		{"EXIT ; EXIT ;", "column 8: expected a comment"},
+		{"EXIT ; /* a */ b // c", `column 16: expected a comment behind the semicolon, found "b"`},
+		{"[B01----:R2:W1:Y:S04] EXIT ; ?trans1", "before the text and one behind"},
 	} {
 		if got, err := ParseLine(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %+v, %v, want an error with %q", c.in, got, err, c.want)
@@ -43,13 +54,23 @@ func TestEncodeLineReuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return tab.EncodeLine(l, like)
+		return tab.EncodeLine(l, like, Allow{"schedule": true})
 	}
 	if w, err := encode("[B------:R-:W-:-:S03] FADD R1, R2.reuse, 1", nil); err != nil || ControlOf(w).Reuse != 1 || ControlOf(w).Stall != 3 {
 		t.Errorf("with reuse: %v, %v", w, err)
 	}
-	if w, err := encode("[B------:R-:W-:Y:S03] FADD R1, R2.reuse, 1", nil); err == nil || !strings.Contains(err.Error(), "reuse flag does not go with") {
+	if w, err := encode("[B------:R-:W-:Y:S03] FADD R1, R2.reuse, 1", nil); err == nil || !strings.Contains(err.Error(), "reuse flag does not go with Y") {
 		t.Errorf("reuse and yield: %v, %v", w, err)
+	}
+	yields, err := encode("[B------:R-:W-:Y:S03] FADD R1, R2, 1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, err := encode("FADD R1, R2.reuse, 1", &yields); err != ErrReuse {
+		t.Errorf("reuse in place of a word that yields: %v, %v", w, err)
+	}
+	if w, err := encode("[B------:R-:W-:-:S03] FADD R1, R2.reuse, 1", &yields); err != nil || ControlOf(w).Reuse != 1 {
+		t.Errorf("reuse, and no yield any more: %v, %v", w, err)
 	}
 	like, err := encode("[B------:R-:W-:Y:S03] FADD R1, R2, 1", nil)
 	if err != nil {

@@ -29,7 +29,8 @@ that the tables do not know prints as .word 0xLO, 0xHI.
   -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
   -m, --match RULE    only instructions that "MATCH [if CONDITION]" means
       --hex           the two halves of each word behind it
-      --control STYLE cuasm (default), nvidia (&req={0} &wr=0x2 ?WAIT4_END_GROUP), none
+      --control STYLE cuasm (default), nvidia (&req={1,0} &wr=0x2 ?WAIT4_END_GROUP as
+                      nvdisasm 12.8 has it for sm_120), none
       --labels        lines with labels before branch targets, comments that name them
       --stable        a listing for checking in: no addresses, labels instead, kernels
                       sorted by name, no padding

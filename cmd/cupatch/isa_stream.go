@@ -44,6 +44,7 @@ Reads instructions, one a line, and prints the word of each as LO HI. A line is
 Without arguments it reads standard input, as with -.
 
   -a, --arch ARCH    sm_90, sm_90a, 90a, …
+      --allow LIST   write what is refused by name: align, round, schedule
 
 Without a word to start from, bits that the text hides are those that ptxas emits, and
 a missing control code is [B------:R-:W-:-:S01]. A line that does not encode gives
@@ -132,11 +133,7 @@ func (d *decoder) line(in []byte) []byte {
 		d.failed = true
 	}
 	if d.control == "nvidia" {
-		n := len(d.buf)
-		d.buf = isa.ControlOf(w).AppendNvidia(append(d.buf, ' '))
-		if len(d.buf) == n+1 {
-			d.buf = d.buf[:n]
-		}
+		d.buf = inst.AppendNvidia(d.buf)
 	}
 	return append(d.buf, '\n')
 }
@@ -158,6 +155,7 @@ func parseWordLine(s string) (w isa.Word, pc uint64, err error) {
 // An encoder turns lines of text into lines of words.
 type encoder struct {
 	table  *isa.Table
+	allow  isa.Allow
 	failed bool
 	buf    []byte
 }
@@ -165,11 +163,15 @@ type encoder struct {
 func runIsaEncode(e *env, args []string) error {
 	fs := e.flags()
 	arch := archFlag(fs)
+	allow := fs.String("allow", "", "")
 	rest, err := e.parse(fs, args)
 	if err != nil {
 		return err
 	}
 	var enc encoder
+	if enc.allow, err = isa.ParseAllow(*allow); err != nil {
+		return e.usagef("--allow: %v", err)
+	}
 	if enc.table, err = e.table(*arch); err != nil {
 		return err
 	}
@@ -222,7 +224,7 @@ func (c *encoder) encode(s string) (isa.Word, error) {
 	if !l.HasPC {
 		l.PC = pc
 	}
-	return c.table.EncodeLine(l, like)
+	return c.table.EncodeLine(l, like, c.allow)
 }
 
 // stream calls line for every line of the named files, or of standard input, and

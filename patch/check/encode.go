@@ -30,11 +30,10 @@ func EncodeOver(t *isa.Table, text string, pc uint64, old isa.Word) (isa.Word, e
 		return t.Encode(text, pc, &old)
 	}
 	ctl := isa.ControlOf(old)
-	reuse := isa.ReuseField.Get(w)
-	w = ctl.SetCode(w)
-	if w, err = isa.ReuseField.Set(w, reuse); err != nil {
-		return w, err
+	if ctl.Yield && isa.ControlOf(w).Reuse != 0 {
+		return w, isa.ErrReuse
 	}
+	w = ctl.SetCode(w)
 	if t.Decode(w).HidesOperand() {
 		return w, &HiddenError{w}
 	}
@@ -50,12 +49,13 @@ func EncodeLine(t *isa.Table, in *listing.Inst, old isa.Word, allow Allow) (isa.
 // EncodeLineIn is encodeListed for a line of the kernel c, with all that a rule's change is refused
 // for.
 func EncodeLineIn(c *code.State, in *listing.Inst, old isa.Word, allow Allow) (isa.Word, error) {
-	w, whole, err := encodeText(c.Table, in, old, allow)
+	over := old
+	if in.Control != nil {
+		over = in.Control.SetCode(old)
+	}
+	w, whole, err := encodeText(c.Table, in, over, allow)
 	if err != nil {
 		return w, err
-	}
-	if in.Control != nil {
-		w = in.Control.SetCode(w)
 	}
 	if w == old {
 		return w, nil

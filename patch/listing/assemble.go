@@ -22,18 +22,14 @@ func Assemble(t *isa.Table, name, text string) ([]byte, error) {
 		if in.HasPC && in.PC != pc {
 			return nil, &Error{name, in.Line, fmt.Errorf("address %#x where %#x follows", in.PC, pc)}
 		}
-		w, ok, err := ParseRaw(in.Text)
-		if !ok {
-			w, err = t.Encode(in.Text, pc, nil)
+		l := isa.Line{PC: pc, Control: isa.DefaultControl, HasControl: true, Text: in.Text}
+		if in.Control != nil {
+			l.Control = *in.Control
 		}
+		w, err := t.EncodeLine(l, nil, nil)
 		if err != nil {
 			return nil, &Error{name, in.Line, err}
 		}
-		ctl := isa.DefaultControl
-		if in.Control != nil {
-			ctl = *in.Control
-		}
-		w = ctl.SetCode(w)
 		out = append(out, make([]byte, isa.WordSize)...)
 		w.Store(out[pc:])
 	}

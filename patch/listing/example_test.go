@@ -29,5 +29,5 @@ func ExampleStyle_AppendLine() {
 	}
 	// Output:
 	// /*0030*/ [B0-----:R-:W2:-:S05] LDG.E.128 R4, desc[UR4][R2.64] ;
-	// /*0030*/ LDG.E.128 R4, desc[UR4][R2.64] ;  &req={0} &wr=0x2 ?trans5
+	// /*0030*/ LDG.E.128 R4, desc[UR4][R2.64] &req={0} &wr=0x2 ?trans5;
 }

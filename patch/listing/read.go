@@ -3,7 +3,6 @@ package listing
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -197,7 +196,8 @@ func ParseLine(s string) (Inst, error) {
 	if err != nil {
 		return in, err
 	}
-	in.Control, in.Text = code, strings.TrimSpace(text)
+	in.Control, in.Text = code, text
+	in.nvidia = code != nil && s[0] != '['
 	if in.Text == "" {
 		return in, fmt.Errorf("no instruction")
 	}
@@ -252,25 +252,10 @@ func ParseRaw(text string) (w isa.Word, ok bool, err error) {
 	return w, true, nil
 }
 
-// SplitControl takes a control code off the front of an instruction's text; pos is
-// where the rest starts.
+// SplitControl takes a control code off an instruction's text, and the semicolon at its
+// end; pos is where the rest starts.
 func SplitControl(s string) (code *isa.Control, text string, pos int, err error) {
-	text = strings.TrimLeft(s, " \t")
-	if strings.HasPrefix(text, "[B") {
-		end := strings.IndexByte(text, ']')
-		if end < 0 {
-			return nil, "", 0, errors.New("control code without ]")
-		}
-		c, err := isa.ParseControl(text[:end+1])
-		if err != nil {
-			return nil, "", 0, err
-		}
-		code, text = &c, strings.TrimLeft(text[end+1:], " \t")
-	}
-	pos = len(s) - len(text)
-	text = strings.TrimRight(text, " \t")
-	text = strings.TrimRight(strings.TrimSuffix(text, ";"), " \t")
-	return code, text, pos, nil
+	return isa.SplitControl(strings.TrimSuffix(strings.TrimRight(s, " \t"), ";"))
 }
 
 // SameArch reports whether the architecture in a header, "" for none, is that of a cubin.

@@ -16,7 +16,7 @@ type ControlStyle uint8
 // The notations.
 const (
 	ControlCuasm  ControlStyle = iota // [B01----:R2:W0:Y:S04]
-	ControlNvidia                     // &req={0,1} &rd=0x2 … behind the text
+	ControlNvidia                     // &req={1,0} &rd=0x2 … behind the text, as nvdisasm 12.8 has it
 	ControlNone
 )
 
@@ -24,7 +24,7 @@ const (
 // `/*0070*/ [B------:R-:W2:-:S04] @P0 TEXT ;`.
 type Style struct {
 	Control ControlStyle
-	Hex     bool // both halves of the word behind the text, and the batch number
+	Hex     bool // both halves of the word behind the text
 	Labels  bool // label lines, and comments with labels and symbols
 	Stable  bool // no addresses, labels instead; padding left out
 }
@@ -43,14 +43,10 @@ func (s Style) appendRest(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []by
 		dst = append(dst, ' ')
 	}
 	dst = t.AppendText(dst, in, pc)
-	dst = append(dst, " ;"...)
 	if s.Control == ControlNvidia {
-		start := len(dst)
-		dst = append(dst, "  "...)
-		mid := len(dst)
-		if dst = isa.ControlOf(w).AppendNvidia(dst); len(dst) == mid {
-			dst = dst[:start]
-		}
+		dst = append(in.AppendNvidia(dst), ';')
+	} else {
+		dst = append(dst, " ;"...)
 	}
 	if s.Hex {
 		dst = s.appendHex(dst, w)
@@ -66,10 +62,6 @@ func (s Style) appendHex(dst []byte, w isa.Word) []byte {
 	dst = appendHex(dst, w.Lo, 16)
 	dst = append(dst, " 0x"...)
 	dst = appendHex(dst, w.Hi, 16)
-	if c := isa.ControlOf(w); c.Batch != 0 {
-		dst = append(dst, " batch="...)
-		dst = append(dst, '0'+c.Batch)
-	}
 	return append(dst, " */"...)
 }
 

@@ -37,7 +37,11 @@ func (c *compiled) compileText(ch *change) (func(*editing) error, error) {
 	}
 	return func(ed *editing) error {
 		ed.whole = true
-		w, err := check.EncodeOver(c.table, text, ed.pc(), ed.word)
+		over := ed.word
+		if code != nil {
+			over = code.SetCode(over)
+		}
+		w, err := check.EncodeOver(c.table, text, ed.pc(), over)
 		var hidden *check.HiddenError
 		if errors.As(err, &hidden) {
 			w, err = hidden.Word, ed.refuse(check.RefuseHidden, ch.pos, "%v", hidden)
@@ -49,9 +53,6 @@ func (c *compiled) compileText(ch *change) (func(*editing) error, error) {
 			}
 			off, why := reason(err)
 			return ed.errorf(ch.pos+1+pos+off, "%s", why)
-		}
-		if code != nil {
-			w = code.SetCode(w)
 		}
 		ed.word = w
 		return nil
