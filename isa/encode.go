@@ -7,29 +7,6 @@ import (
 	"strings"
 )
 
-// A SyntaxError says where a text is no instruction of the table.
-type SyntaxError struct {
-	Text     string
-	Pos      int    // of the first byte that does not fit
-	Expected string // what would fit there
-}
-
-func (e *SyntaxError) Error() string { return fmt.Sprintf("column %d: %s", e.Pos+1, e.Reason()) }
-
-// Reason returns the error without the column, for messages that count columns in a longer
-// text.
-func (e *SyntaxError) Reason() string {
-	found := "the end"
-	if e.Pos < len(e.Text) {
-		found = e.Text[e.Pos:]
-		if n := strings.IndexAny(found[1:], " ,.["); n >= 0 {
-			found = found[:n+1]
-		}
-		found = fmt.Sprintf("%q", found)
-	}
-	return fmt.Sprintf("expected %s, found %s", e.Expected, found)
-}
-
 // An Allow holds the names of what encoding does in spite of knowing better: round, a
 // number that its field cannot hold is rounded; schedule, a control code that the class
 // does not have; align, a register or an offset that is not aligned as the operand must be.
@@ -85,6 +62,9 @@ func (t *Table) Encode(text string, pc uint64, like *Word) (Word, error) {
 
 // EncodeAllow is Encode, but with what allow names.
 func (t *Table) EncodeAllow(text string, pc uint64, like *Word, allow Allow) (Word, error) {
+	if strings.IndexByte(text, '\t') >= 0 {
+		text = strings.ReplaceAll(text, "\t", " ")
+	}
 	if w, ok := parseRawWord(text); ok {
 		return w, nil
 	}
@@ -98,12 +78,12 @@ func (t *Table) EncodeAllow(text string, pc uint64, like *Word, allow Allow) (Wo
 	m := matcher{t: t, text: text, pc: pc}
 	found := m.encode(like)
 	if !found {
-		m.loose = true
+		m.loosen(allow)
 		found = m.encode(like)
 	}
 	switch {
 	case !found:
-		return Word{}, t.explain(text, pc, like)
+		return Word{}, t.explain(text, pc, like, allow)
 	case like != nil && YieldField.Get(m.result) != YieldField.Get(*like):
 		return Word{}, ErrReuse
 	}
@@ -132,6 +112,14 @@ func parseRawWord(text string) (w Word, ok bool) {
 		return Word{lo, hi}, true
 	}
 	return w, false
+}
+
+// loosen lets texts pass that are written in another way than nvdisasm's.
+func (m *matcher) loosen(allow Allow) {
+	m.loose, m.how = true, loosely
+	if allow["round"] {
+		m.how = rounded
+	}
 }
 
 // encode tries the variants that have the text's mnemonic.
@@ -221,28 +209,4 @@ func parseGuard(text string) (guardText, int) {
 	for pos += 3; pos < len(text) && text[pos] == ' '; pos++ {
 	}
 	return g, min(pos, len(text))
-}
-
-// explain finds out where text fails.
-func (t *Table) explain(text string, pc uint64, like *Word) error {
-	_, start := parseGuard(text)
-	if start < 0 {
-		return &SyntaxError{text, 0, "a guard @P0 to @PT, @!P0, @UP0 …"}
-	}
-	name := leadingName(text[start:])
-	if len(t.named(name)) == 0 {
-		return &SyntaxError{text, start, fmt.Sprintf("an instruction of %s", t.arch)}
-	}
-	m := matcher{t: t, text: text, pc: pc, loose: true, trace: true}
-	m.encode(like)
-	slices.Sort(m.expected)
-	what := strings.Join(m.expected, " or ")
-	const most = 6
-	if len(m.expected) > most {
-		what = strings.Join(m.expected[:most], " or ") + " or other"
-	}
-	if what == "" {
-		what = "another guard"
-	}
-	return &SyntaxError{text, m.far, what}
 }

@@ -40,7 +40,7 @@ func ExampleTable_Encode() {
 	fmt.Println(err)
 	// Output:
 	// 0x0000200402047981, 0x000ea8000c0e1900 <nil>
-	// column 7: expected `EF` or `EL` or `EU` or `INVALID6` or `INVALID7` or `LU` or other, found "EX"
+	// column 7: expected `EF` or `EL` or `EU` or `LU` or `NA`, found "EX"; did you mean EF?
 }
 
 func ExampleTable_Groups() {

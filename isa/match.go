@@ -31,7 +31,8 @@ type matcher struct {
 	pc     uint64
 	base   Word
 	loose  bool // blanks and numbers may be written in another way
-	budget int  // steps left before giving up
+	how    spelling
+	budget int // steps left before giving up
 
 	c        *candidate
 	form     *encodeForm
@@ -39,9 +40,8 @@ type matcher struct {
 	conflict bool              // bits disagreed since this was last cleared
 	result   Word
 
-	trace    bool // find out where and why it fails
-	far      int
-	expected []string
+	trace bool // find out where and why it fails
+	failure
 }
 
 // try looks for a word of the variant c. pos is where the text goes on after the
@@ -132,10 +132,10 @@ func (m *matcher) alt(a *encodeAlt, pos int, k known) (int, known, bool) {
 		if m.loose {
 			pos = m.skipBlanks(pos)
 		}
-		x, end := s.parse(m.text, pos, m.pc, s.Field.Get(m.base), m.loose)
+		x, end := s.parse(m.text, pos, m.pc, s.Field.Get(m.base), m.how)
 		if end < 0 {
 			if m.trace {
-				m.fail(pos, s.describe())
+				m.failSlot(s, pos)
 			}
 			return 0, k, false
 		}
@@ -158,12 +158,17 @@ func (m *matcher) literal(lit string, pos int) int {
 	start := pos
 	for i := 0; i < len(lit); i++ {
 		if m.loose {
-			pos = m.skipBlanks(pos)
-			if lit[i] == ' ' {
+			if next := m.skipBlanks(pos); next == pos || lit[i] == ' ' || !joins(at(m.text, pos-1)) || !joins(at(m.text, next)) {
+				pos = next
+			}
+			switch {
+			case lit[i] == ' ':
 				if pos == start && pos > 0 && joins(at(m.text, pos-1)) && joins(at(m.text, pos)) {
 					return m.failLit(start, lit)
 				}
 				continue
+			case lit[i] == ']':
+				pos = m.skipZeroOffset(pos)
 			}
 		}
 		if at(m.text, pos) != lit[i] {
@@ -185,13 +190,28 @@ func (m *matcher) skipBlanks(pos int) int {
 	return pos
 }
 
+// skipZeroOffset returns the place after an offset of 0 and before its bracket, which is
+// not printed: [R2.64+0x0].
+func (m *matcher) skipZeroOffset(pos int) int {
+	for _, zero := range [...]string{"+0x0", "+-0x0", "-0x0", "+0"} {
+		if at(m.text, pos-1) != '[' && strings.HasPrefix(m.text[min(pos, len(m.text)):], zero) {
+			if end := m.skipBlanks(pos + len(zero)); at(m.text, end) == ']' {
+				return end
+			}
+		}
+	}
+	return pos
+}
+
 // finish fills in what is not known from base and checks that the word is of the
 // variant and makes the same choices.
 func (m *matcher) finish(k known) bool {
 	w := k.in(m.base)
 	for range 4 {
 		i := m.wrong(w)
-		if i < 0 {
+		if i >= 0 {
+			m.failSpelling(w)
+		} else {
 			m.result = w
 			if m.t.find(w) == m.c {
 				return true
@@ -237,48 +257,3 @@ func (p *encodePiece) mend(w, mask Word, want uint16) (Word, bool) {
 	}
 	return w, false
 }
-
-// fail notes what was expected at pos, if no place further on was reached.
-func (m *matcher) fail(pos int, what string) {
-	if !m.trace || pos < m.far {
-		return
-	}
-	if pos > m.far {
-		m.far, m.expected = pos, m.expected[:0]
-	}
-	for _, e := range m.expected {
-		if e == what {
-			return
-		}
-	}
-	m.expected = append(m.expected, what)
-}
-
-// failLit notes that lit was expected at pos, and returns -1.
-func (m *matcher) failLit(pos int, lit string) int {
-	if m.trace {
-		n := 0
-		for n < len(lit) && at(m.text, pos+n) == lit[n] && pos+n < len(m.text) {
-			n++
-		}
-		for n > 0 && isWordByte(lit[n-1]) {
-			n--
-		}
-		rest := "`" + strings.TrimLeft(lit[n:], " ") + "`"
-		if rest == "``" {
-			rest = "a blank"
-		}
-		m.fail(pos+n, rest)
-	}
-	return -1
-}
-
-var kindHelp = [...]string{
-	KindReg: "a register R0 to RZ", KindUReg: "a uniform register UR0 to URZ", KindPred: "a predicate P0 to PT",
-	KindUPred: "a uniform predicate UP0 to UPT", KindDec: "a decimal number", KindHex: "a number 0x…", KindSHex: "a number 0x… or -0x…",
-	KindRel: "a target address 0x…", KindF16: "a half-precision number", KindBF16: "a bfloat16 number", KindF32: "a number",
-	KindF64: "a number", KindF16Q: "a half-precision number", KindBF16Q: "a bfloat16 number", KindF32Q: "a number", KindLog2: "the number of a bit, 0x…",
-}
-
-// describe says what a text may hold for s.
-func (s *Slot) describe() string { return kindHelp[s.Kind] }

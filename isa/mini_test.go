@@ -102,16 +102,21 @@ func TestEncodeErrors(t *testing.T) {
 		{"@P8 FADD R0, R1, 0", 0, "a guard"},
 		{"@UP0 FADD R0, R1, 0", 0, "another guard"},
 		{"FADD.SAT.RM R1, R3, 1", 8, "a blank"},
-		{"FADD R1, R300, 1", 9, "a register"},
+		{"FADD R1, R300, 1", 9, "there is no R300 here; there are R0 to R254 and RZ"},
 		{"FADD R1, R2", 11, "`, `"},
 		{"FADD R1, R2, R3", 13, "a number"},
 		{"FADD R1, R2, 1, R4", 14, "the end"},
-		{"BRA 0x2", 4, "a target"},
-		{"LDG.E R0, desc[UR4][R2.64+0x1000000]", 26, "a number"},
+		{"BRA 0x2", 4, "the target 0x2 is no multiple of 4 away from here"},
+		{"LDG.E R0, desc[UR4][R2.64+0x1000000]", 26, "0x1000000 does not fit; the number here goes from -0x800000 to 0x7fffff"},
+		{"FADD R1, R2, -1e+40", 13, "-1e+40 is too great"},
+		{"FADD R1, R2, -0x3f800000", 13, "have no sign"},
+		{"DADD R2, R4, 0.1", 13, "0.1 needs the lower half of a double, which the instruction has no room for; the nearest number here is 0.10000002384185791016"},
+		{"LDG. E R0, desc[UR4][R2.64]", 4, "`"},
+		{"LDG.E E R0, desc[UR4][R2.64]", 6, "a register"},
 	} {
 		_, err := tab.Encode(c.text, 0, nil)
 		e, ok := err.(*SyntaxError)
-		if !ok || e.Pos != c.pos || !strings.Contains(e.Expected, c.want) {
+		if !ok || e.Pos != c.pos || !strings.Contains(e.Expected+e.Problem, c.want) {
 			t.Errorf("%q: got %+v, want column %d, %q", c.text, err, c.pos+1, c.want)
 		}
 	}
@@ -145,7 +150,11 @@ func TestEncodeLoose(t *testing.T) {
 		{"FADD  R1,R2 ,0.1", "FADD R1, R2, 0.10000000149011611938"},
 		{"FADD R1, R2, 0x40490fdb", "FADD R1, R2, 3.1415927410125732422"},
 		{"FADD R1, R2, -INF", "FADD R1, R2, -INF"},
-		{"DADD R2, R4, 0.1", "DADD R2, R4, 0.10000002384185791016"},
+		{"DADD R2, R4, 1.5e0", "DADD R2, R4, 1.5"},
+		{"FADD R1, R2, 1e10", "FADD R1, R2, 1.00000000000000000000e+10"},
+		{"FADD R1, R2, 1E-3", "FADD R1, R2, 0.0010000000474974513054"},
+		{"FADD\tR1,\tR2, 1", "FADD R1, R2, 1"},
+		{"LDG.E R0, desc[UR4][R2.64+0x0]", "LDG.E R0, desc[UR4][R2.64]"},
 		{"BRA 48", "BRA 0x30"},
 		{"LDG.E R0, desc[UR4][ R2.64 + 0x10 ]", "LDG.E R0, desc[UR4][R2.64+0x10]"},
 	} {

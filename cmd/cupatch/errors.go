@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	near "github.com/cupatch/cupatch/patch/nearest"
+	near "github.com/cupatch/cupatch/isa/nearest"
 )
 
 // An exitError ends the program with a status. With a nil err nothing is printed:

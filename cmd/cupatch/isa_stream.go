@@ -213,7 +213,7 @@ func (c *encoder) encode(s string) (isa.Word, error) {
 	if word, text, ok := strings.Cut(s, "\t"); ok {
 		if w, p, err := parseWordLine(word); err == nil {
 			like, pc, s = &w, p, text
-		} else if strings.TrimSpace(word) != "" && word[0] != '[' && word[0] != '/' && word[0] != '@' {
+		} else if strings.HasPrefix(word, "0x") {
 			return isa.Word{}, err
 		}
 	}

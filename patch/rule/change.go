@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/nearest"
 	"github.com/cupatch/cupatch/patch/code"
-	"github.com/cupatch/cupatch/patch/nearest"
 )
 
 // A compiledChange is a change ready to run.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/nearest"
 	"github.com/cupatch/cupatch/patch/code"
-	"github.com/cupatch/cupatch/patch/nearest"
 	"github.com/expr-lang/expr/ast"
 )
 

@@ -137,7 +137,7 @@ func TestLearnedRules(t *testing.T) {
 		{"sm_90", `@UP* ULDC => @-`, "@!UP1 ULDC UR4, c[0x0][0x208]\nULDC UR4, c[0x0][0x208]", "ULDC UR4, c[0x0][0x208]\nULDC UR4, c[0x0][0x208]"},
 		{"sm_90", `LDS if width == 128 => imm+=0x10`, "LDS.128 R4, [R2+0x20]\nLDS R4, [R2]", "LDS.128 R4, [R2+0x30]\nLDS R4, [R2]"},
 		{"sm_90", `BRA if target == 0x10 => target=0x20`, "NOP\nNOP\nNOP\nBRA 0x10", "NOP\nNOP\nNOP\nBRA 0x20"},
-		{"sm_75", `BRA => batch=5`, "[B------:R-:W-:Y:S05] BRA 0x0", "[B------:R-:W-:Y:S05] BRA 0x0"},
+		{"sm_75", `BRA => batch=5`, "[B------:R-:W-:Y:S05] BRA 0x0", "[B------:R-:W-:Y:S05:T5] BRA 0x0"},
 		{"sm_80", `LDG => "LDG.E.EF.128 R4, [R2.64]"`, "LDG.E.128 R4, [R2.64]", "LDG.E.EF.128 R4, [R2.64]"},
 		{"sm_90a", `QGMMA => type2=E5M2`, "QGMMA.64x32x32.F32.E4M3.E4M3 R24, gdesc[UR4], RZ, !UPT", "QGMMA.64x32x32.F32.E5M2.E4M3 R24, gdesc[UR4], RZ, !UPT"},
 		{"sm_100", `LDG => .EL`, "LDG.E R0, desc[UR4][R2.64]", "LDG.E.EL R0, desc[UR4][R2.64]"},
