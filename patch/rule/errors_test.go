@@ -119,7 +119,7 @@ func TestRuleErrors(t *testing.T) {
 		{`LDG if yield matches "N" => .EL`, `column 22: no value of yield matches "N"; yield: Y -`, ""},
 		{"LDG => .EF.EL", "column 12: LDG on sm_90: EL and another value before it belong to the same group evict", ""},
 		{`FFMA => "FFMA R0, R1"`, "column 21:", ""},
-		{"IADD3 => imm=1.5", "column 15: imm=1.5", ""},
+		{"IADD3 => imm=1.5", "column 14: imm=1.5: 1.5 is no whole number", ""},
 		{"* => .EF", "column 7: FFMA on sm_90 has no EF", ""},
 	} {
 		text, _, err := planText(t, patchtest.Lines(before), Options{}, test.rule)
