@@ -86,7 +86,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
-	for _, s := range docTable(t, "What is warned of") {
+	for _, s := range docTable(t, "Warnings") {
 		if _, err := check.ParseSilent(s); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}
