@@ -2,6 +2,7 @@ package elfx
 
 import (
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"sync"
@@ -31,6 +32,8 @@ type File struct {
 	Regions []*Region
 	Members []*File
 	Err     error // damage to the file's own structure; what was found is there all the same
+	// Info is what the system said of the file when it was opened; nil for data in memory.
+	Info fs.FileInfo
 
 	format   *format
 	parent   *File

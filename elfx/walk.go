@@ -94,7 +94,7 @@ func openHandle(name string, fd *os.File, opt *Options) (*File, error) {
 		}
 		return nil, err
 	}
-	f.release = release
+	f.release, f.Info = release, st
 	return f, nil
 }
 

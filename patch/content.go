@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -109,13 +110,29 @@ func (c *Content) WriteFile(path string, opt WriteOption) (*report.Hash, error) 
 		err := WriteFile(path, opt, func(w io.Writer) (err error) { hash, err = c.StreamTo(w); return err })
 		return hash, err
 	}
-	if st, err := os.Stat(c.file.Name); err == nil && c.file.Name != "-" {
+	if st := c.file.Info; st != nil {
 		opt.Mode = st.Mode()
+		if samePath(path, c.file.Name) {
+			opt.Old = st
+		}
 	}
 	opt.Check = c.check
 	h := &hashing{}
 	err := WriteFile(path, opt, func(w io.Writer) error { return h.copy(w, c.out) })
 	return h.hash(c.out), err
+}
+
+// samePath reports whether two paths are those of one file, or of one that has taken its
+// place.
+func samePath(a, b string) bool {
+	x, err1 := filepath.EvalSymlinks(a)
+	y, err2 := filepath.EvalSymlinks(b)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	x, err1 = filepath.Abs(x)
+	y, err2 = filepath.Abs(y)
+	return err1 == nil && err2 == nil && x == y
 }
 
 // StreamTo writes the content to w, by way of a temporary file in which it is proved
@@ -125,8 +142,12 @@ func (c *Content) StreamTo(w io.Writer) (*report.Hash, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(tmp.Name())
-	defer tmp.Close()
+	unfinished.Store(tmp.Name(), true)
+	defer func() {
+		tmp.Close()
+		os.Remove(tmp.Name())
+		unfinished.Delete(tmp.Name())
+	}()
 	h := &hashing{}
 	if err := h.copy(tmp, c.out); err != nil {
 		return nil, err

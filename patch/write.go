@@ -19,10 +19,16 @@ type WriteOption struct {
 	// Check is called with the path of the temporary file before that takes its place;
 	// an error leaves everything as it was. Devices and pipes are not checked.
 	Check func(path string) error
+	// Old is the file at the path as it was when what is written was made from it. Where
+	// another stands there by now the error is [ErrChanged]. nil: whatever is there.
+	Old fs.FileInfo
 	// New is for a file that replaces nothing: where there is something at the path the
 	// error is fs.ErrExist. Such files are not synced.
 	New bool
 }
+
+// ErrChanged says that somebody else changed a file while its new content was made.
+var ErrChanged = errors.New("the file was changed by another program meanwhile")
 
 // unfinished has the paths of temporary files that are being written.
 var unfinished sync.Map
@@ -38,8 +44,8 @@ func RemoveUnfinished() {
 
 // WriteFile replaces the file at path by what write writes, or leaves it alone: the
 // bytes go to a temporary file beside it, which is synced and renamed. An existing
-// file keeps its mode, a symbolic link is followed, a hard link is broken with a
-// warning. Devices and pipes are written to as they are. Errors of writing name the path;
+// file keeps its mode, owner and extended attributes, or is left alone; a symbolic link is
+// followed, a hard link is broken with a warning. Devices and pipes are written to as they are. Errors of writing name the path;
 // other errors of write are returned as they are.
 func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err error) {
 	if opt.New {
@@ -55,13 +61,13 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	if mode == 0 {
 		mode = 0o644
 	}
-	switch st, serr := os.Stat(path); {
+	st, serr := os.Stat(path)
+	switch {
 	case serr == nil && st.IsDir():
 		return fmt.Errorf("%s: is a directory", path)
 	case serr == nil && !st.Mode().IsRegular():
 		return writeDevice(path, write)
 	case serr == nil:
-		mode = st.Mode().Perm()
 		if linkCount(st) > 1 && opt.Warn != nil {
 			opt.Warn(path + " has other hard links; they keep the old content")
 		}
@@ -84,7 +90,12 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	if err := write(f); err != nil {
 		return err
 	}
-	if err := f.Chmod(mode); err != nil {
+	if st != nil && serr == nil {
+		err = keepAttributes(f, path, st)
+	} else {
+		err = f.Chmod(mode)
+	}
+	if err != nil {
 		return err
 	}
 	if !opt.New {
@@ -103,7 +114,23 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	if opt.New {
 		return link(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	return replace(f.Name(), path, opt.Old)
+}
+
+// replace renames a temporary file to path, unless another file than old stands there by
+// now. Of several programs that replace files of one folder so, one at a time does it.
+func replace(tmp, path string, old fs.FileInfo) error {
+	if old != nil {
+		defer lockDir(filepath.Dir(path))()
+		st, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if !os.SameFile(st, old) || st.Size() != old.Size() || !st.ModTime().Equal(old.ModTime()) {
+			return fmt.Errorf("%s: %w; nothing is written", path, ErrChanged)
+		}
+	}
+	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
 	syncDir(filepath.Dir(path))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -21,9 +22,13 @@ import (
 )
 
 func main() {
-	// A program that is stopped leaves no half-written file behind.
+	// A program that is stopped leaves no half-written file behind. A command that writes
+	// files goes on when nobody reads what it says any more.
 	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	if len(os.Args) > 1 && slices.Contains(writing, os.Args[1]) {
+		signal.Ignore(syscall.SIGPIPE)
+	}
 	go func() {
 		<-stop
 		patch.RemoveUnfinished()
@@ -31,6 +36,9 @@ func main() {
 	}()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
+
+// writing are the commands that write files.
+var writing = []string{"apply", "extract", "patch", "replace", "revert", "sweep"}
 
 // A command is one subcommand of cupatch.
 type command struct {
@@ -72,7 +80,7 @@ type env struct {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	e := &env{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr, isTTY: isTerminal(stdout)}
 	err := e.dispatch(args)
-	if ferr := e.stdout.Flush(); ferr != nil && statusOf(err) < 2 {
+	if ferr := e.stdout.Flush(); ferr != nil && statusOf(err) < 2 && !errors.Is(ferr, syscall.EPIPE) {
 		err = fmt.Errorf("standard output: %w", ferr)
 	}
 	return e.finish(err)

@@ -81,7 +81,7 @@ func (d *destination) prepare(used *pathSet, inputs []string) ([]string, error) 
 	}
 	for _, out := range outs {
 		if d.backup != "" {
-			if err := noBackup(out + d.backup); err != nil {
+			if err := noBackup(out, out+d.backup); err != nil {
 				return nil, err
 			}
 		}

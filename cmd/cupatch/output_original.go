@@ -49,22 +49,46 @@ func (d *destination) keeping(e *env, report string, write func() (*report.Repor
 	if !d.keepOriginal || d.dryRun() {
 		return e.reporting(report, write)
 	}
-	return patch.WriteFile(originalName(report), patch.WriteOption{}, func(w io.Writer) error {
+	var failed error // after some of the files
+	err := patch.WriteFile(originalName(report), patch.WriteOption{}, func(w io.Writer) error {
 		d.originals = bufio.NewWriter(w)
-		if err := e.reporting(report, write); err != nil {
+		err := e.reporting(report, write)
+		var part *partError
+		if errors.As(err, &part) {
+			failed = err
+		} else if err != nil {
 			return err
 		}
 		return d.originals.Flush()
 	})
+	if err == nil {
+		err = failed
+	}
+	return err
 }
 
+// A partError is what went wrong after some of the files had been written, of which there
+// is a report.
+type partError struct{ err error }
+
+func (e *partError) Error() string { return e.err.Error() }
+func (e *partError) Unwrap() error { return e.err }
+
 // reporting runs write and saves the report that it returns to path, standard output
-// for -, or not at all.
+// for -, or not at all. With an error write returns the report of the files that it had
+// written by then, if there are any: that is saved, too.
 func (e *env) reporting(path string, write func() (*report.Report, error)) error {
+	var failed error
 	save := func(w io.Writer) error {
 		report, err := write()
-		if err != nil || path == "" {
+		switch {
+		case err != nil && (report == nil || len(report.Files) == 0):
 			return err
+		case err != nil:
+			failed = &partError{err}
+		}
+		if path == "" {
+			return nil
 		}
 		b, err := report.Marshal()
 		if err != nil {
@@ -73,10 +97,18 @@ func (e *env) reporting(path string, write func() (*report.Report, error)) error
 		_, err = w.Write(b)
 		return err
 	}
+	var err error
 	if path == "" || path == "-" {
-		return save(e.stdout)
+		err = save(e.stdout)
+	} else {
+		err = patch.WriteFile(path, patch.WriteOption{}, save)
 	}
-	return patch.WriteFile(path, patch.WriteOption{}, save)
+	if err == nil {
+		err = failed
+	} else if failed != nil {
+		err = errors.Join(failed, err)
+	}
+	return err
 }
 
 // originalOf returns the way back to the bytes of a patched file before it was patched,

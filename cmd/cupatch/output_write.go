@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -76,32 +77,48 @@ func (d *destination) write(e *env, c *change, out string) (*report.Hash, error)
 // store writes content, which was made of f, to out.
 func (d *destination) store(e *env, f *elfx.File, content *patch.Content, out string) (*report.Hash, error) {
 	opt := patch.WriteOption{Warn: func(s string) { e.warnf("%s", s) }}
-	if d.backup != "" {
-		if err := backupFile(f, out+d.backup, opt); err != nil {
-			return nil, err
-		}
-	}
 	if out == "-" {
 		return content.StreamTo(e.stdout)
 	}
-	return content.WriteFile(out, opt)
+	if d.backup == "" {
+		return content.WriteFile(out, opt)
+	}
+	made, err := backupFile(f, out+d.backup, opt)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := content.WriteFile(out, opt)
+	if err != nil && made {
+		os.Remove(out + d.backup) // the file is what it was
+	}
+	return hash, err
 }
 
-// noBackup refuses a backup that is there already: it is not overwritten.
-func noBackup(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return &exitError{code: 2, err: fmt.Errorf("%s exists already", path), hint: "remove it, or choose another --backup"}
+// noBackup refuses a backup that is there already: it is not overwritten. One that is the
+// same as the file, which an interrupted run has left, will do.
+func noBackup(file, path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	if old, err := os.ReadFile(path); err == nil {
+		if now, err := os.ReadFile(file); err == nil && bytes.Equal(old, now) {
+			return nil
+		}
+	}
+	return &exitError{code: 2, err: fmt.Errorf("%s exists already", path), hint: "remove it, or choose another --backup"}
 }
 
-// backupFile keeps the old content.
-func backupFile(f *elfx.File, path string, opt patch.WriteOption) error {
-	if err := noBackup(path); err != nil {
-		return err
+// backupFile keeps the old content, and reports whether it made a file for it.
+func backupFile(f *elfx.File, path string, opt patch.WriteOption) (made bool, err error) {
+	if err := noBackup(f.Name, path); err != nil {
+		return false, err
 	}
-	if st, err := os.Stat(f.Name); err == nil {
+	if _, err := os.Lstat(path); err == nil {
+		return false, nil
+	}
+	if st := f.Info; st != nil {
 		opt.Mode = st.Mode()
 	}
-	return patch.WriteFile(path, opt, func(w io.Writer) error { _, err := w.Write(f.Data()); return err })
+	opt.New = true
+	return true, patch.WriteFile(path, opt, func(w io.Writer) error { _, err := w.Write(f.Data()); return err })
 }

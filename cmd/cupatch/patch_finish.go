@@ -77,7 +77,7 @@ func (r *patchRun) writeAll(outs []string) (*report.Report, error) {
 		if !r.dryRun {
 			hash, err := r.target.write(r.env, f.change(), outs[i])
 			if err != nil {
-				return nil, err
+				return report, err
 			}
 			rf.Output = hash
 		}

@@ -51,7 +51,7 @@ func (f *File) Locate(targets []*code.Target, relocate, revert bool) ([]Located,
 		}
 		key := fmt.Sprintf("%p %s %d", t, k.Name, re.PC)
 		if seen[key] {
-			return nil, &LocateError{Kernel: re.Kernel, PC: re.PC, Msg: "two edits of the same word"}
+			return nil, &LocateError{Kernel: string(re.Kernel), PC: re.PC, Msg: "two edits of the same word"}
 		}
 		seen[key] = true
 		e, err := re.edit(t, k, revert)
@@ -80,7 +80,7 @@ func (f *File) find(e *Edit, targets []*code.Target, relocate, revert bool) (*co
 		}
 		for i := range t.Cubin.Kernels() {
 			k := &t.Cubin.Kernels()[i]
-			if k.Name != e.Kernel {
+			if k.Name != string(e.Kernel) {
 				continue
 			}
 			if err := f.fits(e, t, k, relocate, revert); err != nil {
@@ -99,39 +99,39 @@ func (f *File) find(e *Edit, targets []*code.Target, relocate, revert bool) (*co
 				return t, kernels[i], nil
 			}
 		}
-		return nil, nil, &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: fmt.Sprintf("%d entries have this kernel; the edit must name one", len(hits))}
+		return nil, nil, &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: fmt.Sprintf("%d entries have this kernel; the edit must name one", len(hits))}
 	case why != nil:
 		return nil, nil, why
 	}
-	return nil, nil, &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: "the file has no such kernel", Moved: e.Entry != "" && f.kernel(e) != nil}
+	return nil, nil, &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: "the file has no such kernel", Moved: e.Entry != "" && f.kernel(e) != nil}
 }
 
 // fits checks that a kernel is the one that an edit was made for, as far as the
 // report tells.
 func (f *File) fits(e *Edit, t *code.Target, k *elfx.Kernel, relocate, revert bool) *LocateError {
 	if e.PC+isa.WordSize > uint64(k.Size) {
-		return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: fmt.Sprintf("beyond the kernel's %d bytes", k.Size)}
+		return &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: fmt.Sprintf("beyond the kernel's %d bytes", k.Size)}
 	}
 	if relocate {
 		rk := f.kernel(e)
 		if rk == nil {
-			return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: "the report has no code hash of this kernel, which relocating needs"}
+			return &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: "the report has no code hash of this kernel, which relocating needs"}
 		}
 		want := rk.Input
 		if revert {
 			want = rk.Output
 		}
 		if rk.Arch != t.Cubin.Arch {
-			return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: fmt.Sprintf("the report is for %s, the cubin is %s", rk.Arch, t.Cubin.Arch)}
+			return &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: fmt.Sprintf("the report is for %s, the cubin is %s", rk.Arch, t.Cubin.Arch)}
 		}
 		if code.Hash(k.Data()) != want {
-			return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: "the kernel's code is not the code that the report was made for"}
+			return &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: "the kernel's code is not the code that the report was made for"}
 		}
 		return nil
 	}
 	if e.Offset != nil && *e.Offset != uint64(k.Offset)+e.PC {
 		msg := fmt.Sprintf("the report has it at offset %#x of the cubin, here it is at %#x", *e.Offset, uint64(k.Offset)+e.PC)
-		return &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: msg, Moved: f.kernel(e) != nil}
+		return &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: msg, Moved: f.kernel(e) != nil}
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (e *Edit) edit(t *code.Target, k *elfx.Kernel, revert bool) (edit.Edit, err
 	}
 	var err error
 	if out.New, err = e.newWord(t.Table, t.Cubin.Arch, revert); err != nil {
-		return out, &LocateError{Kernel: e.Kernel, PC: e.PC, Msg: err.Error()}
+		return out, &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: err.Error()}
 	}
 	if revert {
 		out.Old, out.New = out.New, out.Old
@@ -261,7 +261,7 @@ func Kernels(t *code.Target, edits []edit.Edit, after []byte) []Kernel {
 			continue
 		}
 		out = append(out, Kernel{
-			Entry: t.Entry, Arch: t.Cubin.Arch, Kernel: k.Name, Offset: uint64(k.Offset), Size: int(k.Size),
+			Entry: t.Entry, Arch: t.Cubin.Arch, Kernel: Name(k.Name), Offset: uint64(k.Offset), Size: int(k.Size),
 			Input: code.Hash(k.Data()), Output: code.Hash(after[k.Offset : k.Offset+k.Size]),
 		})
 	}

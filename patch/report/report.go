@@ -61,7 +61,7 @@ type Hash struct {
 type Kernel struct {
 	Entry  string `json:"entry,omitempty"`
 	Arch   string `json:"arch"`
-	Kernel string `json:"kernel"`
+	Kernel Name   `json:"kernel"`
 	Offset uint64 `json:"offset"` // in the cubin
 	Size   int    `json:"size"`
 	Input  string `json:"code_sha256"`        // of its code before
@@ -71,7 +71,7 @@ type Kernel struct {
 // A Edit is an edit. Kernel, pc and old are needed; of new and new_text one is.
 type Edit struct {
 	Entry      string  `json:"entry,omitempty"` // number in the container
-	Kernel     string  `json:"kernel"`
+	Kernel     Name    `json:"kernel"`
 	PC         uint64  `json:"pc"`
 	Offset     *uint64 `json:"offset,omitempty"`      // in the cubin
 	FileOffset *int64  `json:"file_offset,omitempty"` // absent: the cubin is compressed
@@ -123,7 +123,7 @@ type Warning struct {
 	Name    string `json:"name"`
 	File    string `json:"file,omitempty"`
 	Entry   string `json:"entry,omitempty"`
-	Kernel  string `json:"kernel,omitempty"`
+	Kernel  Name   `json:"kernel,omitempty"`
 	PC      uint64 `json:"pc"`
 	Message string `json:"message"`
 }
@@ -152,7 +152,7 @@ func New(tool string, rules []*rule.Rule, sum *rule.Summary) *Report {
 // AddWarnings records warnings about a file.
 func (r *Report) AddWarnings(file string, ws []check.Warning) {
 	for _, w := range ws {
-		r.Warnings = append(r.Warnings, Warning{Name: w.Name, File: file, Entry: w.Entry, Kernel: w.Kernel, PC: w.PC, Message: w.Msg})
+		r.Warnings = append(r.Warnings, Warning{Name: w.Name, File: file, Entry: w.Entry, Kernel: Name(w.Kernel), PC: w.PC, Message: w.Msg})
 	}
 }
 
@@ -160,7 +160,7 @@ func (r *Report) AddWarnings(file string, ws []check.Warning) {
 func NewEdit(e edit.Edit) Edit {
 	off := e.Offset
 	r := Edit{
-		Entry: e.Entry, Kernel: e.Kernel, PC: e.PC, Offset: &off, Old: (*Word)(&e.Old), New: (*Word)(&e.New),
+		Entry: e.Entry, Kernel: Name(e.Kernel), PC: e.PC, Offset: &off, Old: (*Word)(&e.Old), New: (*Word)(&e.New),
 		OldText: e.OldText, NewText: e.NewText, OldControl: isa.ControlOf(e.Old).String(), NewControl: isa.ControlOf(e.New).String(),
 		Rule: e.Rule,
 	}
