@@ -11,13 +11,14 @@ import (
 
 // compileAssign makes field=value, field+=value and field-=value ready.
 func (c *compiled) compileAssign(i int, ch *change) (func(*editing) error, error) {
-	switch ch.field {
-	case "stall", "batch", "wbar", "rbar":
-		return c.compileControl(i, ch)
-	case "wait":
+	switch d := fieldNames[ch.field]; {
+	case d == nil || d.fixed != "":
+	case d.flag:
+		return c.compileFlag(ch, d)
+	case d.kind == fieldWait:
 		return c.compileWait(ch)
-	case "yield", "reuse.a", "reuse.b", "reuse.c":
-		return c.compileFlag(ch)
+	default:
+		return c.compileControl(i, ch, d)
 	}
 	if err := c.checkSettable(i, ch); err != nil {
 		return nil, err
@@ -36,16 +37,10 @@ func (c *compiled) checkSettable(i int, ch *change) error {
 		return r.errAt(&r.set, ch.pos, "only the matched instruction can be changed, not the one before or after").
 			hint("a window matches both: x:* ; LDG => x: stall=4")
 	}
-	switch ch.field {
-	case "guard":
-		return r.errAt(&r.set, ch.pos, "a guard is set with @").hint("@P0 or @!P0 sets, @! negates, @- takes away")
-	case "width":
-		return r.errAt(&r.set, ch.pos, "width is read from the instruction; set its modifier").hint(".64 or size=64")
-	case "pc", "block", "loop", "i", "n":
-		return r.errAt(&r.set, ch.pos, "%s cannot be set", ch.field)
-	}
-	if _, ok := kernelFields[ch.field]; ok {
-		return r.errAt(&r.set, ch.pos, "%s cannot be set", ch.field)
+	if d := fieldNames[ch.field]; d != nil && d.fixed != "" {
+		e := r.errAt(&r.set, ch.pos, "%s", strings.ReplaceAll(d.fixed, "%s", d.name))
+		e.Help = d.instead
+		return e
 	}
 	scope := c.names.of(i, 0)
 	if scope.groups[ch.field] != nil || scope.operands[ch.field] {
@@ -99,23 +94,9 @@ func (ch *change) combine(old, v int64) int64 {
 	return v
 }
 
-// controlField returns the bits of a numeric control field and its largest value.
-func controlField(name string) (f isa.Field, most int64) {
-	switch name {
-	case "stall":
-		return isa.StallField, 15
-	case "wbar":
-		return isa.WBarField, 5
-	case "rbar":
-		return isa.RBarField, 5
-	}
-	return isa.ReuseField, 7
-}
-
 // compileControl makes an assignment to stall, batch, wbar or rbar ready.
-func (c *compiled) compileControl(i int, ch *change) (func(*editing) error, error) {
-	f, most := controlField(ch.field)
-	bar := most == 5
+func (c *compiled) compileControl(i int, ch *change, d *field) (func(*editing) error, error) {
+	f, most, bar := d.bits, d.most, d.kind == fieldBar
 	if ch.value == "-" && ch.kind == changeAssign {
 		none := uint64(0)
 		if bar {
@@ -181,12 +162,12 @@ func (e *valueError) Error() string {
 }
 
 // compileFlag makes yield=Y and reuse.b=- ready.
-func (c *compiled) compileFlag(ch *change) (func(*editing) error, error) {
+func (c *compiled) compileFlag(ch *change, d *field) (func(*editing) error, error) {
 	r := c.rule
 	if ch.kind != changeAssign {
 		return nil, r.errAt(&r.set, ch.pos, "%s is a flag: assign it or toggle it with ~%s", ch.field, ch.field)
 	}
-	f, _ := flagField(ch.field)
+	f := d.bits
 	bit := uint64(0)
 	switch {
 	case ch.field == "yield" && ch.value == "Y":

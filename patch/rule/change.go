@@ -244,7 +244,9 @@ func valueHelp(s *nameScope, text string) string {
 
 // compileToggle makes ~field ready: a flag, or a group of two values.
 func (c *compiled) compileToggle(i int, ch *change) (func(*editing) error, error) {
-	if f, ok := flagField(ch.field); ok {
+	d := fieldNames[ch.field]
+	if d != nil && d.flag {
+		f := d.bits
 		return func(ed *editing) error {
 			if strings.HasPrefix(ch.field, "reuse") && isa.YieldField.Get(ed.word) == 0 {
 				return ed.errorf(ch.pos, "bits 122–124 are the batch number while yield is Y, not reuse flags")
@@ -252,7 +254,7 @@ func (c *compiled) compileToggle(i int, ch *change) (func(*editing) error, error
 			return ed.set(f, f.Get(ed.word)^1, ch.pos)
 		}, nil
 	}
-	if k, ok := controlFields[ch.field]; ok && k != fieldWidth && k != fieldGuard && k != fieldPC && k != fieldBlock && k != fieldLoop {
+	if d != nil && d.fixed == "" {
 		return nil, c.noToggle(ch).hint("%s takes a value: %s=…", ch.field, ch.field)
 	}
 	if err := c.checkSettable(i, ch); err != nil {
@@ -329,16 +331,4 @@ func (c *compiled) setBy(ch *change, v *isa.Variant) []string {
 		out = append(out, gv.group.Name)
 	}
 	return out
-}
-
-// flagField returns the bit of yield or a reuse flag.
-func flagField(name string) (isa.Field, bool) {
-	switch name {
-	case "yield":
-		return isa.YieldField, true
-	case "reuse.a", "reuse.b", "reuse.c":
-		bit := 122 + int(name[6]-'a')
-		return isa.Bits(bit, bit), true
-	}
-	return nil, false
 }

@@ -3,7 +3,6 @@ package rule
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -11,52 +10,11 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// A fieldKind tells what a name in a condition reads.
-type fieldKind uint8
-
-const (
-	fieldStall fieldKind = iota
-	fieldYield
-	fieldWBar
-	fieldRBar
-	fieldWait
-	fieldBatch
-	fieldReuse
-	fieldGroup
-	fieldOperand
-	fieldWidth
-	fieldGuard
-	fieldPC
-	fieldBlock
-	fieldLoop
-	fieldKernel
-	fieldArch
-	fieldEntry
-	fieldFile
-	fieldI
-	fieldN
-	fieldBits
-
-	fieldBar = fieldWBar // stands for both scoreboard indices in messages and checks
-)
-
-// controlFields are the names that every instruction has.
-var controlFields = map[string]fieldKind{
-	"stall": fieldStall, "yield": fieldYield, "wbar": fieldWBar, "rbar": fieldRBar, "wait": fieldWait,
-	"batch": fieldBatch, "reuse.a": fieldReuse, "reuse.b": fieldReuse, "reuse.c": fieldReuse,
-	"width": fieldWidth, "guard": fieldGuard, "pc": fieldPC, "block": fieldBlock, "loop": fieldLoop,
-}
-
-// kernelFields are the names that do not depend on the instruction.
-var kernelFields = map[string]fieldKind{
-	"kernel": fieldKernel, "arch": fieldArch, "entry": fieldEntry, "file": fieldFile,
-}
-
 // A fieldRef is a name in an expression, resolved.
 type fieldRef struct {
 	name  string // without label, prev and next: "evict", "reuse.b"
 	kind  fieldKind
-	index int       // of a reuse flag: 0–2
+	def   *field    // nil for bits, groups and operands
 	bits  isa.Field // of bits[a..b]
 	item  int       // which item's instruction; -1 the one at hand
 	delta int       // -1 prev, 1 next, and so on
@@ -86,26 +44,16 @@ func (c *exprCompiler) fieldExpr(n ast.Node) (*compiledExpr, error) {
 		return nil, err
 	}
 	x := &compiledExpr{field: f, pos: pos}
-	switch f.kind {
-	case fieldYield, fieldGroup, fieldGuard:
+	switch {
+	case f.def != nil:
+		f.def.read(f, x)
+	case f.kind == fieldGroup, f.kind == fieldOperand && !isNumberName(f.name):
 		x.typ, x.text = typeText, f.textFunc()
-	case fieldKernel, fieldArch, fieldFile:
-		x.typ, x.text, x.kernel = typeText, f.textFunc(), true
-	case fieldEntry:
-		x.typ, x.num, x.kernel = typeInt, f.numFunc(), true
-	case fieldReuse:
-		x.typ, x.truth = typeBool, f.reuseFunc()
-	case fieldOperand:
-		x.typ, x.num = typeInt, f.numFunc()
-		if !isNumberName(f.name) {
-			x.typ, x.text = typeText, f.textFunc()
-		}
 	default:
-		x.typ, x.num = typeInt, f.numFunc()
+		x.typ = typeInt
 	}
-	if f.kind == fieldRBar {
-		f.kind = fieldBar
-		x.num = (&fieldRef{name: f.name, kind: fieldRBar, item: f.item, delta: f.delta}).numFunc()
+	if f.def == nil && f.kind != fieldGroup {
+		x.num = f.numFunc()
 	}
 	return x, nil
 }
@@ -136,7 +84,7 @@ func (c *exprCompiler) bitsExpr(m *ast.MemberNode, r *ast.BinaryNode, pos int) (
 	if err != nil {
 		return nil, err
 	}
-	f.kind, f.name, f.bits = fieldBits, "bits", isa.Bits(lo.Value, hi.Value)
+	f.kind, f.def, f.name, f.bits = fieldBits, nil, "bits", isa.Bits(lo.Value, hi.Value)
 	return &compiledExpr{field: f, pos: pos, typ: typeInt, num: f.numFunc()}, nil
 }
 
@@ -187,11 +135,15 @@ func (c *exprCompiler) resolve(path []string, pos int) (*fieldRef, error) {
 	if f.name == "" {
 		return nil, c.errorf(pos, "%s is an instruction; name one of its fields", strings.Join(path, "."))
 	}
-	if k, ok := kernelFields[f.name]; ok && len(rest) == len(path) {
-		f.kind, f.item = k, -1
-		return f, nil
+	if d := fieldNames[f.name]; d != nil && (d.of != ofKernel || len(rest) == len(path)) {
+		f.def, f.kind = d, d.kind
 	}
-	if f.name == "i" || f.name == "n" {
+	switch {
+	case f.def == nil:
+	case f.def.of == ofKernel:
+		f.item = -1
+		return f, nil
+	case f.def.of == ofRun:
 		return c.resolveRun(f, labelled, pos)
 	}
 	if f.item < 0 {
@@ -216,10 +168,6 @@ func (r *Rule) labelled(name string) string {
 
 // resolveRun resolves i and n, which speak of a run.
 func (c *exprCompiler) resolveRun(f *fieldRef, labelled bool, pos int) (*fieldRef, error) {
-	f.kind = fieldI
-	if f.name == "n" {
-		f.kind = fieldN
-	}
 	run := c.rule.runItem()
 	if run < 0 || f.delta != 0 || labelled && f.item != run {
 		return nil, c.errorf(pos, "%s is a position in a run, and the rule has %s", f.name, c.rule.runCount()).
@@ -261,11 +209,7 @@ func (c *exprCompiler) resolveField(f *fieldRef, pos int) error {
 	if c.rule.items[f.item].run && c.rule.runItem() < 0 {
 		return c.errorf(pos, "the rule has several runs, and %s would mean all their members", f.name)
 	}
-	if k, ok := controlFields[f.name]; ok {
-		f.kind = k
-		if k == fieldReuse {
-			f.index = int(f.name[len(f.name)-1] - 'a')
-		}
+	if f.def != nil {
 		return nil
 	}
 	scope := c.names.of(f.item, f.delta)
@@ -313,131 +257,85 @@ func (f *fieldRef) view(ctx *evalCtx) *code.View {
 	return ctx.code.View(idx + f.delta)
 }
 
-// numFunc returns the reader of a numeric field.
+// read makes the expression x read the field that f means.
+func (d *field) read(f *fieldRef, x *compiledExpr) {
+	x.kernel = d.of == ofKernel
+	switch {
+	case d.num != nil:
+		x.typ, x.num = typeInt, reader(f, d.num)
+	case d.text != nil:
+		x.typ, x.text = typeText, reader(f, d.text)
+	default:
+		x.typ, x.truth = typeBool, reader(f, d.truth)
+	}
+}
+
+// reader returns get for the instruction that f speaks of; without one there is no value.
+func reader[T any](f *fieldRef, get func(*evalCtx, *code.View) (T, bool)) func(*evalCtx) (T, bool) {
+	if f.def != nil && f.def.of != ofInst {
+		return func(ctx *evalCtx) (T, bool) { return get(ctx, nil) }
+	}
+	return func(ctx *evalCtx) (v T, ok bool) {
+		view := f.view(ctx)
+		if view == nil {
+			return v, false
+		}
+		return get(ctx, view)
+	}
+}
+
+// numFunc returns the reader of bits or of an operand as a whole number.
 func (f *fieldRef) numFunc() func(*evalCtx) (int64, bool) {
-	switch f.kind {
-	case fieldI:
-		return func(ctx *evalCtx) (int64, bool) { return int64(ctx.runPos()), true }
-	case fieldN:
-		return func(ctx *evalCtx) (int64, bool) { return int64(ctx.runLen()), true }
-	case fieldEntry:
-		return func(ctx *evalCtx) (int64, bool) {
-			n, err := strconv.ParseInt(ctx.code.Entry, 10, 64) // "" for a bare cubin
-			return n, err == nil
-		}
-	case fieldBlock, fieldLoop:
-		return func(ctx *evalCtx) (int64, bool) {
-			v := f.view(ctx)
-			if v == nil {
-				return 0, false
-			}
-			if f.kind == fieldBlock {
-				return int64(ctx.code.Flow().Block(v.Index)), true
-			}
-			return int64(ctx.code.Flow().LoopDepth(v.Index)), true
-		}
-	}
-	return func(ctx *evalCtx) (int64, bool) {
-		v := f.view(ctx)
-		if v == nil {
-			return 0, false
-		}
-		switch f.kind {
-		case fieldStall:
-			return int64(isa.StallField.Get(v.Inst.Word)), true
-		case fieldWBar:
-			return int64(isa.WBarField.Get(v.Inst.Word)), true
-		case fieldRBar:
-			return int64(isa.RBarField.Get(v.Inst.Word)), true
-		case fieldWait:
-			return int64(isa.WaitField.Get(v.Inst.Word)), true
-		case fieldBatch:
-			c := isa.ControlOf(v.Inst.Word)
-			return int64(c.Batch), c.Yield
-		case fieldPC:
-			return int64(v.PC()), true
-		case fieldBits:
+	return reader(f, func(_ *evalCtx, v *code.View) (int64, bool) {
+		if f.kind == fieldBits {
 			return int64(f.bits.Get(v.Inst.Word)), true
-		case fieldWidth:
-			n := v.Inst.Memory().Bytes
-			return int64(n) * 8, n > 0
-		case fieldOperand:
-			op, ok := v.Operand(f.name)
-			if !ok {
-				return 0, false
-			}
-			return op.Integer()
-		}
-		return 0, false
-	}
-}
-
-// reuseFunc returns the reader of a reuse flag: bits 122–124 where bit 109 is 1.
-func (f *fieldRef) reuseFunc() func(*evalCtx) (v, ok bool) {
-	return func(ctx *evalCtx) (bool, bool) {
-		v := f.view(ctx)
-		if v == nil {
-			return false, false
-		}
-		return isa.ControlOf(v.Inst.Word).Reuse>>f.index&1 != 0, true
-	}
-}
-
-// floatFunc returns the reader of an operand as a floating-point number.
-func (f *fieldRef) floatFunc() func(*evalCtx) (float64, bool) {
-	return func(ctx *evalCtx) (float64, bool) {
-		v := f.view(ctx)
-		if v == nil {
-			return 0, false
 		}
 		op, ok := v.Operand(f.name)
 		if !ok {
 			return 0, false
 		}
-		return op.Float()
-	}
+		return op.Integer()
+	})
 }
 
-// textFunc returns the reader of a text field.
-func (f *fieldRef) textFunc() func(*evalCtx) (string, bool) {
-	switch f.kind {
-	case fieldKernel:
-		return func(ctx *evalCtx) (string, bool) { return ctx.code.Name, true }
-	case fieldArch:
-		return func(ctx *evalCtx) (string, bool) { return ctx.code.arch, true }
-	case fieldEntry:
-		return func(ctx *evalCtx) (string, bool) { return ctx.code.Entry, ctx.code.Entry != "" }
-	case fieldFile:
-		return func(ctx *evalCtx) (string, bool) { return ctx.code.File, true }
-	}
-	return func(ctx *evalCtx) (string, bool) {
-		v := f.view(ctx)
-		if v == nil {
-			return "", false
+// floatFunc returns the reader of an operand as a floating-point number.
+func (f *fieldRef) floatFunc() func(*evalCtx) (float64, bool) {
+	return reader(f, func(_ *evalCtx, v *code.View) (float64, bool) {
+		op, ok := v.Operand(f.name)
+		if !ok {
+			return 0, false
 		}
+		return op.Float()
+	})
+}
+
+// textFunc returns the reader of a text field; fields that are no text have no value.
+func (f *fieldRef) textFunc() func(*evalCtx) (string, bool) {
+	if f.def != nil && f.def.text != nil {
+		return reader(f, f.def.text)
+	}
+	return reader(f, func(_ *evalCtx, v *code.View) (string, bool) {
 		switch f.kind {
-		case fieldYield:
-			if isa.ControlOf(v.Inst.Word).Yield {
-				return "Y", true
-			}
-			return "-", true
-		case fieldGuard:
-			return v.Guard(), true
 		case fieldGroup:
 			return v.Group(f.name)
 		case fieldOperand:
-			if r, ok := f.fast[v.Inst.Variant]; ok && !f.full && v.Inst.Status == isa.StatusKnown {
-				return r.value(v.Inst.Word), true
-			}
-			op, ok := v.Operand(f.name)
-			if !ok {
-				return "", false
-			}
-			if f.full {
-				return op.Plain(), true
-			}
-			return op.Value(), true
+			return f.operandText(v)
 		}
 		return "", false
+	})
+}
+
+// operandText returns an operand as a condition sees it.
+func (f *fieldRef) operandText(v *code.View) (string, bool) {
+	if r, ok := f.fast[v.Inst.Variant]; ok && !f.full && v.Inst.Status == isa.StatusKnown {
+		return r.value(v.Inst.Word), true
 	}
+	op, ok := v.Operand(f.name)
+	if !ok {
+		return "", false
+	}
+	if f.full {
+		return op.Plain(), true
+	}
+	return op.Value(), true
 }

@@ -27,36 +27,25 @@ var widths = []int64{8, 16, 32, 64, 96, 128, 256}
 // rangeOf returns what a numeric field of the rule can be; ok is false for one that can
 // be any number.
 func (c *exprCompiler) rangeOf(f *fieldRef) (r numberRange, ok bool) {
-	const endless = math.MaxInt64
-	switch f.kind {
-	case fieldStall:
-		return numberRange{most: 15}, true
-	case fieldBar, fieldBatch:
-		return numberRange{most: 7}, true
-	case fieldWait:
-		return numberRange{most: 63}, true
-	case fieldBits:
+	switch {
+	case f.kind == fieldBits:
 		return numberRange{most: 1<<f.bits.Width() - 1}, true
-	case fieldPC:
-		return numberRange{most: endless, step: isa.WordSize}, true
-	case fieldBlock, fieldLoop:
-		return numberRange{most: endless}, true
-	case fieldEntry:
-		return numberRange{least: 1, most: endless}, true
-	case fieldWidth:
-		return numberRange{least: widths[0], most: widths[len(widths)-1], oneOf: widths}, true
-	case fieldI, fieldN:
+	case f.def == nil:
+		return r, false
+	case f.def.of == ofRun:
 		it := &c.rule.items[f.item]
 		most := int64(it.max)
 		if it.max < 0 {
-			most = endless
+			most = math.MaxInt64
 		}
-		if f.kind == fieldI {
+		if f.name == "i" {
 			return numberRange{most: max(most-1, 0)}, true
 		}
 		return numberRange{least: int64(max(it.min, 1)), most: most}, true
+	case f.def.can == nil:
+		return r, false
 	}
-	return r, false
+	return *f.def.can, true
 }
 
 // checkNumber refuses a comparison of a numeric field with a constant that never holds,

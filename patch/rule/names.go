@@ -101,7 +101,7 @@ func (s *nameScope) groupWith(text string) string {
 
 // all returns every name for a message: those of all instructions first.
 func (s *nameScope) all() []string {
-	out := strings.Fields("stall yield wbar rbar wait batch reuse.a reuse.b reuse.c guard width pc block loop bits[a..b] kernel arch entry file")
+	out := listedFields()
 	out = append(out, slices.Sorted(maps.Keys(s.operands))...)
 	for _, g := range slices.Sorted(maps.Keys(s.groups)) {
 		if !strings.HasPrefix(g, "mod") {

@@ -181,7 +181,7 @@ func (r *Rule) parseItem(p span) (item, error) {
 		return it, r.parseGap(sc, &it)
 	}
 	if name, ok := sc.label(); ok {
-		if reservedNames[name] {
+		if reserved(name) {
 			return it, r.errAt(&r.match, it.pos, "%s is a field's name and cannot be a label", name)
 		}
 		it.label, it.labelPos = name, it.pos
@@ -333,14 +333,4 @@ func (r *Rule) parseGuard(src *source, sc *scanner) (guardPattern, error) {
 		return g, r.errAt(src, g.pos, "want a guard such as @P0, @!P3, @PT, @UP1 or @P*")
 	}
 	return g, nil
-}
-
-// reservedNames cannot be labels: they mean something else in a condition.
-var reservedNames = map[string]bool{
-	"stall": true, "yield": true, "rbar": true, "wbar": true, "wait": true, "batch": true, "reuse": true,
-	"dst": true, "imm": true, "width": true, "guard": true, "pc": true, "kernel": true, "arch": true, "entry": true,
-	"file": true, "block": true, "loop": true, "prev": true, "next": true, "i": true, "n": true, "seen": true,
-	"bits": true, "and": true, "or": true, "not": true, "in": true, "matches": true, "contains": true,
-	"startsWith": true, "endsWith": true, "true": true, "false": true, "nil": true, "let": true, "if": true, "else": true,
-	"param": true, "max": true, "min": true, "abs": true, "len": true,
 }
