@@ -235,7 +235,7 @@ func (r *hashRun) hash(f *elfx.File, s *hashCubin, kernels []*elfx.Kernel) *hash
 				h.entry = s.entry.Number
 			}
 			p.list = append(p.list, h)
-			p.lines[li] = append(p.lines[li], c.HashLine(h.hash))
+			p.lines[li] = append(p.lines[li], c.HashLine(level, h.hash))
 		}
 	}
 	if first := len(kernels) == 0 || kernels[0] == s.kernels[0]; first && s.err == nil && r.whole() {

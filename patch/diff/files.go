@@ -21,7 +21,7 @@ func Files(a, b *elfx.File, opt Options) (*Result, error) {
 	c := &comparer{opt: opt, r: &Result{Count: opt.Count}}
 	c.r.SameBytes = sameBytes(a, b)
 	for side, f := range []*elfx.File{a, b} {
-		c.index[side] = newIndex(f, side, c.jobs(), &opt)
+		c.index[side] = newIndex(f, side, c.jobs(), &opt, c.index[0])
 		c.side(f, c.index[side], []*Side{&c.r.A, &c.r.B}[side])
 	}
 	pairEntries(c.index[0].cubins(), c.index[1].cubins())

@@ -223,10 +223,43 @@ func FileHash(level HashLevel, lines []string) Hash {
 	return sha256.Sum256([]byte(fmt.Sprintf("cupatch file %s %d\n%s\n", level, HashVersion, strings.Join(lines, "\n"))))
 }
 
-// HashLine returns the line that a kernel with the hash h has in the hash of a file: "ARCH
-// NAME HASH". What the compiler puts into a name anew in each build is no part of it.
-func (c *Code) HashLine(h Hash) string {
-	return c.Arch + " " + quoteName(c.module.kernelName(c.number)) + " " + h.String()
+// HashLine returns the line that a kernel with the hash h at a level has in the hash of a
+// file: "ARCH NAME HASH BESIDE". What the compiler puts into a name anew in each build is
+// no part of it; BESIDE stands for what the cubin says of the kernel beside its code.
+func (c *Code) HashLine(level HashLevel, h Hash) string {
+	list := hashedFacts(level, c.facts(true))
+	if level <= HashCode {
+		for _, r := range c.resources() {
+			list = append(list, fmt.Sprint(r.name, " ", r.n))
+		}
+	}
+	return c.Arch + " " + quoteName(c.module.kernelName(c.number)) + " " + h.String() + " " + linesHash(list).String()
+}
+
+// hashedFacts returns the facts that count at a level, one a line: at the level code all
+// that [Files] counts at its level of that name, at those below data.
+func hashedFacts(level HashLevel, list []fact) []string {
+	kinds := Data
+	if level <= HashCode {
+		kinds |= Loader
+	}
+	var lines []string
+	for i := range list {
+		if f := &list[i]; f.kind&kinds != 0 {
+			lines = append(lines, f.title()+" "+f.value)
+		}
+	}
+	return lines
+}
+
+// linesHash returns the hash of lines in any order.
+func linesHash(lines []string) Hash {
+	slices.Sort(lines)
+	h := sha256.New()
+	for _, l := range lines {
+		h.Write(append([]byte(l), 0))
+	}
+	return Hash(h.Sum(nil))
 }
 
 // quoteName returns a name in a form that fits between blanks on a line: as it is, or in
@@ -243,40 +276,10 @@ func quoteName(name string) string {
 	return name
 }
 
-// ModuleLine returns the line that the cubin has in the hash of a file for what it holds
-// beside the code of its kernels: "ARCH HASH". At the level code that is all that
-// [Files] counts at its level of that name; at those below, data.
+// ModuleLine returns the line that the cubin has in the hash of a file for what belongs to
+// none of its kernels: "ARCH HASH".
 func (m *Module) ModuleLine(level HashLevel) string {
-	kinds := Data
-	if level <= HashCode {
-		kinds |= Loader
-	}
-	var lines []string
-	add := func(owner string, list []fact) {
-		for i := range list {
-			if f := &list[i]; f.kind&kinds != 0 {
-				lines = append(lines, owner+" "+f.title()+" "+f.value)
-			}
-		}
-	}
-	add("", m.facts(nil))
-	for i := range m.Cubin.Kernels() {
-		c := m.Code(i)
-		name := quoteName(m.kernelName(i))
-		add(name, c.facts(true))
-		if level > HashCode {
-			continue
-		}
-		for _, r := range c.resources() {
-			lines = append(lines, fmt.Sprint(name, " ", r.name, " ", r.n))
-		}
-	}
-	slices.Sort(lines)
-	h := sha256.New()
-	for _, l := range lines {
-		h.Write(append([]byte(l), 0))
-	}
-	return m.Cubin.Arch + " " + Hash(h.Sum(nil)).String()
+	return m.Cubin.Arch + " " + linesHash(hashedFacts(level, m.facts(nil))).String()
 }
 
 // EntryLine returns the line that an entry that is no cubin has in the hash of a file:

@@ -173,7 +173,7 @@ func TestHashesStay(t *testing.T) {
 		for level := HashCode; level < numHashLevels; level++ {
 			var lines []string
 			for i := range c.Kernels() {
-				lines = append(lines, m.Code(i).HashLine(m.Code(i).Hash(level)))
+				lines = append(lines, m.Code(i).HashLine(level, m.Code(i).Hash(level)))
 			}
 			lines = append(lines, m.ModuleLine(level))
 			h := FileHash(level, lines)

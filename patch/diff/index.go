@@ -79,8 +79,15 @@ type index struct {
 
 // newIndex reads every wanted entry of a file once. Entries that cannot be read are
 // there with their error.
-func newIndex(f *elfx.File, side, jobs int, opt *Options) *index {
+// What has the bytes of an entry of other, the index of the first file, is as that is.
+func newIndex(f *elfx.File, side, jobs int, opt *Options, other *index) *index {
 	x := &index{file: f}
+	known := map[Hash]*entryRec{}
+	if other != nil {
+		for _, r := range other.cubins() {
+			known[r.hash] = r
+		}
+	}
 	for _, e := range f.Entries() {
 		if e.Kind != elfx.KindConcat && (opt.Entry == nil || opt.Entry(side, e)) {
 			x.entries = append(x.entries, &entryRec{entry: e, side: side})
@@ -94,7 +101,7 @@ func newIndex(f *elfx.File, side, jobs int, opt *Options) *index {
 			defer wg.Done()
 			var buf []byte
 			for r := range next {
-				buf = r.read(buf, opt)
+				buf = r.read(buf, opt, known)
 				r.entry.Done()
 			}
 		}()
@@ -118,7 +125,7 @@ func contentsOf(e *elfx.Entry, buf []byte) ([]byte, error) {
 }
 
 // read fills in r. It returns memory for the next entry.
-func (r *entryRec) read(buf []byte, opt *Options) []byte {
+func (r *entryRec) read(buf []byte, opt *Options, known map[Hash]*entryRec) []byte {
 	data, err := contentsOf(r.entry, buf)
 	if err != nil {
 		r.err = err
@@ -130,6 +137,15 @@ func (r *entryRec) read(buf []byte, opt *Options) []byte {
 	r.hash = sha256.Sum256(data)
 	if r.entry.Kind != elfx.KindELF {
 		r.meaning = meaningOf(r.entry.Kind, data)
+		return buf
+	}
+	if o := known[r.hash]; o != nil {
+		r.arch, r.code = o.arch, o.code
+		for _, k := range o.kernels {
+			same := *k
+			same.entry = r
+			r.kernels = append(r.kernels, &same)
+		}
 		return buf
 	}
 	c, err := elfx.ParseCubin(data)

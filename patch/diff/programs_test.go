@@ -51,7 +51,7 @@ func fileHash(t *testing.T, f *elfx.File) Hash {
 		}
 		m := NewModule(c)
 		for i := range c.Kernels() {
-			lines = append(lines, m.Code(i).HashLine(m.Code(i).Hash(HashCode)))
+			lines = append(lines, m.Code(i).HashLine(HashCode, m.Code(i).Hash(HashCode)))
 		}
 		lines = append(lines, m.ModuleLine(HashCode))
 	}

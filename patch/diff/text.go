@@ -278,7 +278,7 @@ func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
 	dst = append(dst, p.paint(MarkHeading, "+++ "+p.B+" "+k.NameB)+"\n"...)
 	lines := p.lines(k.CodeDiff)
 	for _, h := range hunks(lines, p.context()) {
-		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
+		dst = append(dst, p.paint(MarkPlace, place(lines, h[0], h[1]))+"\n"...)
 		for n := h[0]; n < h[1]; {
 			if lines[n].op == nil {
 				dst = append(k.A.appendLine(append(dst, ' '), int(lines[n].a)), '\n')
@@ -296,21 +296,33 @@ func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
 	return dst
 }
 
-// place returns the line that starts a hunk: which instructions it shows.
-func place(lines []line) string {
-	var first, count [2]int
-	for _, l := range lines {
-		for side, i := range []int32{l.a, l.b} {
+// place returns the line that starts the hunk of lines[lo:hi], as diff -u writes it: the
+// number of the first instruction on each side and, unless it is 1, how many there are;
+// where there is none the number is that of the one before.
+func place(lines []line, lo, hi int) string {
+	side := func(index func(line) int32) string {
+		first, count := 0, 0
+		for _, l := range lines[:lo] {
+			if i := index(l); i >= 0 {
+				first = int(i) + 1
+			}
+		}
+		for _, l := range lines[lo:hi] {
+			i := index(l)
 			if i < 0 {
 				continue
 			}
-			if count[side] == 0 {
-				first[side] = int(i) + 1
+			if count == 0 {
+				first = int(i) + 1
 			}
-			count[side]++
+			count++
 		}
+		if count == 1 {
+			return fmt.Sprint(first)
+		}
+		return fmt.Sprintf("%d,%d", first, count)
 	}
-	return fmt.Sprintf("@@ -%d,%d +%d,%d @@", first[0], count[0], first[1], count[1])
+	return fmt.Sprintf("@@ -%s +%s @@", side(func(l line) int32 { return l.a }), side(func(l line) int32 { return l.b }))
 }
 
 // appendBlock appends a run of differing lines: first what was, then what is.
@@ -464,7 +476,7 @@ func (p *Printer) appendSides(dst []byte, k *KernelDiff) []byte {
 	width := max((p.SideBySide-3)/2, 20)
 	lines := p.lines(k.CodeDiff)
 	for _, h := range hunks(lines, p.context()) {
-		dst = append(dst, p.paint(MarkPlace, place(lines[h[0]:h[1]]))+"\n"...)
+		dst = append(dst, p.paint(MarkPlace, place(lines, h[0], h[1]))+"\n"...)
 		for _, l := range lines[h[0]:h[1]] {
 			left, right, sep := "", "", " "
 			if l.a >= 0 {
