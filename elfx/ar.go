@@ -19,12 +19,9 @@ const FileArchive FileKind = "archive"
 
 func init() {
 	register(&format{
-		magic: []string{string(arMagic), string(thinMagic)}, open: (*File).readArchive, advice: linkFirst,
+		magic: []string{string(arMagic), string(thinMagic)}, open: (*File).readArchive, relink: relinkArchive,
 	})
 }
-
-// linkFirst is the advice for files that a linker makes programs of.
-const linkFirst = "link it and patch the program or shared library instead"
 
 // readArchive opens each member of an ar archive (GNU and BSD names).
 func (f *File) readArchive() {
@@ -48,7 +45,7 @@ func (f *File) readArchive() {
 			f.Err = formatErrorf("archive", pos, "damaged member header %q", h[48:60])
 			return
 		}
-		start := pos + arHeaderSize
+		header, start := pos, pos+arHeaderSize
 		if size > f.Size-start {
 			f.Err = formatErrorf("archive", pos+48, "member of %d bytes, %d are left: truncated by %d bytes",
 				size, f.Size-start, size-(f.Size-start))
@@ -76,7 +73,7 @@ func (f *File) readArchive() {
 		default:
 			name = gnuName(name, long)
 		}
-		f.addMember(name, start, size)
+		f.addMember(name, header, start, size)
 	}
 }
 
@@ -98,8 +95,8 @@ func gnuName(name string, long []byte) string {
 }
 
 // addMember opens a member and keeps it if it holds GPU code or is damaged.
-func (f *File) addMember(name string, off, size int64) {
-	m := &File{Name: f.Name + "(" + name + ")", Offset: f.Offset + off, Size: size, parent: f}
+func (f *File) addMember(name string, header, off, size int64) {
+	m := &File{header: f.Offset + header, Name: f.Name + "(" + name + ")", Offset: f.Offset + off, Size: size, parent: f}
 	if b := m.bytes(); bytes.HasPrefix(b, arMagic) || bytes.HasPrefix(b, thinMagic) {
 		return // archives do not nest; a bound on recursion
 	}

@@ -37,6 +37,7 @@ type File struct {
 
 	format   *format
 	parent   *File
+	header   int64  // of a member of an archive: where its header is
 	data     []byte // the whole file that was opened; of the root only
 	opt      Options
 	entries  []*Entry

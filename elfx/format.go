@@ -22,11 +22,10 @@ type format struct {
 	// relink puts a file together whose containers are rebuilt, and some of them larger
 	// or smaller than before. nil: that cannot be done.
 	relink func(f *File, r *rebuild) (*Output, error)
-	advice string // for the user of a file that cannot be relinked
 }
 
 // rawFormat is the format of what has no other.
-var rawFormat = &format{open: (*File).scanAll, advice: "extract the cubin, change it, and load it from a file of its own"}
+var rawFormat = &format{open: (*File).scanAll}
 
 // formats has every other format. At most one of them takes a given file.
 var formats []*format

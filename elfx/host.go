@@ -23,7 +23,7 @@ const (
 func init() {
 	register(&format{
 		magic: []string{elf.ELFMAG}, is: func(b []byte) bool { return bytes.HasPrefix(b, elfMagic) && !isCubin(b) },
-		open: (*File).readHostELF, relink: relinkHost, advice: linkFirst,
+		open: (*File).readHostELF, relink: relinkHost,
 	})
 }
 

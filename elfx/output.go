@@ -121,10 +121,37 @@ type splice struct {
 	data []byte
 }
 
-// A splicer collects changes of a file that keep its size.
+// A swap replaces a part of a file by something of another size.
+type swap struct {
+	off, end int64
+	body     *Output
+}
+
+// A splicer collects changes of a file. Offsets are those of the old content.
 type splicer struct {
 	src     []byte
+	base    int64 // where src starts in the file
 	splices []splice
+	swaps   []swap // in order
+}
+
+// swap replaces a part of the file, which lies behind those that were replaced before. The
+// body may still be added to.
+func (s *splicer) swap(off, end int64, body *Output) { s.swaps = append(s.swaps, swap{off, end, body}) }
+
+// shift returns where an offset of the old content is in the new one. Within a part that
+// was replaced it is as far from the start, at most at the end.
+func (s *splicer) shift(off int64) int64 {
+	by := int64(0)
+	for _, w := range s.swaps {
+		switch {
+		case off >= w.end:
+			by += w.body.size - (w.end - w.off)
+		case off > w.off:
+			return w.off + by + min(off-w.off, w.body.size)
+		}
+	}
+	return off + by
 }
 
 func (s *splicer) put(off int64, data []byte) {
@@ -140,19 +167,40 @@ func (s *splicer) put16(off int64, v uint16) { s.put(off, le.AppendUint16(nil, v
 // zero replaces size bytes at off by zeros.
 func (s *splicer) zero(off, size int64) { s.put(off, make([]byte, size)) }
 
+func (s *splicer) keep(o *Output, off, end int64) { o.addFrom(s.src[off:end], s.base+off) }
+
 // output returns the source up to end with the changes made. Changes must not overlap.
 func (s *splicer) output(end int64) (*Output, error) {
 	sort.SliceStable(s.splices, func(i, j int) bool { return s.splices[i].off < s.splices[j].off })
 	o := &Output{}
 	pos := int64(0)
+	swaps := s.swaps
+	takeSwaps := func(before int64) error {
+		for ; len(swaps) > 0 && swaps[0].off < before; swaps = swaps[1:] {
+			w := swaps[0]
+			if w.off < pos || w.end > end {
+				return fmt.Errorf("changes at 0x%x and 0x%x overlap", pos, w.off)
+			}
+			s.keep(o, pos, w.off)
+			o.append(w.body)
+			pos = w.end
+		}
+		return nil
+	}
 	for _, p := range s.splices {
+		if err := takeSwaps(p.off); err != nil {
+			return nil, err
+		}
 		if p.off < pos || p.off+int64(len(p.data)) > end {
 			return nil, fmt.Errorf("changes at 0x%x and 0x%x overlap", pos, p.off)
 		}
-		o.keep(s.src, pos, p.off)
+		s.keep(o, pos, p.off)
 		o.add(p.data)
 		pos = p.off + int64(len(p.data))
 	}
-	o.keep(s.src, pos, end)
+	if err := takeSwaps(end); err != nil {
+		return nil, err
+	}
+	s.keep(o, pos, end)
 	return o, nil
 }

@@ -2,6 +2,7 @@ package elfx
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"sync"
 
@@ -21,6 +22,30 @@ func pack(how Compression, data []byte, space int64) ([]byte, error) {
 		return packZstd(data, space)
 	}
 	return nil, fmt.Errorf("compression of a toolkit older than 9: %w", ErrUnsupported)
+}
+
+// packLevel compresses data at a level from 1 to 19; 0 is the best that takes a reasonable
+// time. LZ4 has the levels up to 9, and from 10 on an optimal parser.
+func packLevel(how Compression, data []byte, level int) ([]byte, error) {
+	switch {
+	case how == Zstd && level > 0:
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
+		if err != nil {
+			return nil, fmt.Errorf("zstd: %w", err)
+		}
+		return enc.EncodeAll(data, nil), nil
+	case how == LZ4 && level >= 10:
+		return lz4Smallest(data, 64), nil
+	case how == LZ4 && level > 0:
+		dst := make([]byte, lz4.CompressBlockBound(len(data)))
+		n, err := lz4.CompressBlockHC(data, dst, lz4.CompressionLevel(1<<(8+level)), nil, nil)
+		if err == nil && n == 0 {
+			return data, nil // it does not shrink
+		}
+		return dst[:n:n], err
+	}
+	return pack(how, data, math.MaxInt64)
 }
 
 // packLZ4 tries harder and harder.

@@ -18,6 +18,7 @@ type payload struct {
 	size   int64   // decompressed size
 	padded int64   // space that the container will give it
 	fits   bool    // in the space that the entry has
+	how    Compression
 }
 
 // A task is an entry to be written, and which of its parts, if it is a concatenation.
@@ -54,11 +55,11 @@ func (f *File) payloads(entries []*Entry, content func(*Entry) ([]byte, error), 
 			t.parts = append(t.parts, e)
 		}
 	}
-	return packAll(tasks, content, packed)
+	return forEach(tasks, func(t *task) (*payload, error) { return t.pack(content, packed) })
 }
 
-// packAll makes the new payloads, several at a time.
-func packAll(tasks []*task, content func(*Entry) ([]byte, error), packed func(*Entry, []byte) []byte) ([]*payload, error) {
+// forEach makes the new payloads, several at a time.
+func forEach(tasks []*task, work func(*task) (*payload, error)) ([]*payload, error) {
 	out := make([]*payload, len(tasks))
 	errs := make([]error, len(tasks))
 	var next atomic.Int64
@@ -71,7 +72,7 @@ func packAll(tasks []*task, content func(*Entry) ([]byte, error), packed func(*E
 				if alone {
 					large.Lock()
 				}
-				out[i], errs[i] = tasks[i].pack(content, packed)
+				out[i], errs[i] = work(tasks[i])
 				if alone {
 					large.Unlock()
 				}
@@ -125,7 +126,7 @@ func newPayload(e *Entry, content []byte, packed func(*Entry, []byte) []byte) (*
 		body.add(form)
 	} else if old, err := e.Data(); err == nil && bytes.Equal(old, content) {
 		body.keep(file, e.PayloadOffset, e.PayloadOffset+e.StoredSize)
-		return &payload{entry: e, body: body, size: e.Size, padded: e.PayloadSize, fits: true}, nil
+		return &payload{entry: e, body: body, size: e.Size, padded: e.PayloadSize, fits: true, how: e.Compression}, nil
 	}
 	switch {
 	case form != nil:
@@ -138,7 +139,7 @@ func newPayload(e *Entry, content []byte, packed func(*Entry, []byte) []byte) (*
 		}
 		body.add(data)
 	}
-	p := &payload{entry: e, body: body, size: int64(len(content)), padded: alignUp(body.size, 8)}
+	p := &payload{entry: e, body: body, size: int64(len(content)), padded: alignUp(body.size, 8), how: e.Compression}
 	p.fits = body.size <= e.PayloadSize
 	if p.fits {
 		p.padded = e.PayloadSize
@@ -149,19 +150,39 @@ func newPayload(e *Entry, content []byte, packed func(*Entry, []byte) []byte) (*
 	return p, nil
 }
 
+// setHeader writes what an entry's header says of its payload but the space that it takes.
+func (p *payload) setHeader(header []byte) {
+	packed, size, flag := uint32(p.body.size), uint64(p.size), uint64(0)
+	switch p.how {
+	case Stored:
+		packed, size = 0, 0
+	case LZ4:
+		flag = FlagLZ4
+	case Zstd:
+		flag = FlagZstd
+	}
+	if p.how == p.entry.Compression && p.how == Stored {
+		return
+	}
+	le.PutUint32(header[offPackedSize:], packed)
+	le.PutUint64(header[offSize:], size)
+	flags := le.Uint64(header[offFlags:])
+	le.PutUint64(header[offFlags:], flags&^(FlagLZ4|FlagZstd)|flag)
+}
+
 // splice puts a payload that fits into its place.
 func (p *payload) splice(s *splicer) {
-	e := p.entry
+	e, base := p.entry, -s.base
 	if e.Compression != Stored {
-		s.put32(e.Offset+offPackedSize, uint32(p.body.size))
-		s.put64(e.Offset+offSize, uint64(p.size))
+		s.put32(base+e.Offset+offPackedSize, uint32(p.body.size))
+		s.put64(base+e.Offset+offSize, uint64(p.size))
 	}
 	at := e.PayloadOffset
 	for _, x := range p.body.pieces {
 		if x.from != at { // what stays in its place is left alone
-			s.put(at, x.data)
+			s.put(base+at, x.data)
 		}
 		at += x.size
 	}
-	s.zero(at, e.PayloadOffset+e.PayloadSize-at)
+	s.zero(base+at, e.PayloadOffset+e.PayloadSize-at)
 }

@@ -19,7 +19,7 @@ const FilePE FileKind = "PE"
 
 func init() {
 	register(&format{
-		magic: []string{"MZ"}, is: isPE, open: (*File).readPE, readOnly: "PE files are read only", advice: rawFormat.advice,
+		magic: []string{"MZ"}, is: isPE, open: (*File).readPE, readOnly: "PE files are read only",
 	})
 }
 

@@ -23,7 +23,17 @@ type rebuild struct {
 	list     []*payload
 	payloads map[*Entry]*payload // the same by entry
 	regions  map[*Region]bool    // with entries that do not fit their places
+	dropped  map[*Entry]bool     // entries that are left out
+	shrink   bool                // the file is to become as small as can be
 	rep      *RewriteReport
+}
+
+// why says what the rebuild is for, for errors.
+func (b *rebuild) why() string {
+	if len(b.rep.Why) > 0 {
+		return b.rep.Why[0]
+	}
+	return "entries change their sizes"
 }
 
 // rebuildRegion returns the region with new payloads, which may be larger or smaller
@@ -50,7 +60,7 @@ func (f *File) rebuildRegion(r *Region, b *rebuild) (*Output, remap) {
 			continue
 		}
 		body := &Output{}
-		rebuildEntries(data, c, b.payloads, body, func(old, into int64) {
+		rebuildEntries(data, c, b, body, func(old, into int64) {
 			m = append(m, struct{ old, new int64 }{old - r.Offset, out.size + c.HeaderSize + into})
 		})
 		header := append([]byte(nil), data[c.Offset:c.Offset+c.HeaderSize]...)
@@ -65,26 +75,26 @@ func (f *File) rebuildRegion(r *Region, b *rebuild) (*Output, remap) {
 
 // rebuildEntries writes the entries of a container. mark is called with each entry's
 // old offset in the file and its new one in the body.
-func rebuildEntries(data []byte, c *Container, payloads map[*Entry]*payload, body *Output, mark func(old, into int64)) {
+func rebuildEntries(data []byte, c *Container, b *rebuild, body *Output, mark func(old, into int64)) {
 	pos := c.Offset + c.HeaderSize
 	for _, e := range c.Entries {
-		p := payloads[e]
-		if e.Parent != nil || p == nil {
+		p := b.payloads[e]
+		if e.Parent != nil || p == nil && !b.dropped[e] {
 			continue
 		}
 		mark(pos, body.size)
 		body.keep(data, pos, e.Offset)
 		mark(e.Offset, body.size)
+		pos = e.PayloadOffset + e.PayloadSize
+		if b.dropped[e] {
+			continue
+		}
 		header := append([]byte(nil), data[e.Offset:e.Offset+e.HeaderSize]...)
 		le.PutUint64(header[offPayloadSize:], uint64(p.padded))
-		if e.Compression != Stored {
-			le.PutUint32(header[offPackedSize:], uint32(p.body.size))
-			le.PutUint64(header[offSize:], uint64(p.size))
-		}
+		p.setHeader(header)
 		body.add(header)
 		body.append(p.body)
 		body.zeros(p.padded - p.body.size)
-		pos = e.PayloadOffset + e.PayloadSize
 	}
 	mark(pos, body.size)
 	body.keep(data, pos, c.Offset+c.Size)
@@ -92,7 +102,8 @@ func rebuildEntries(data []byte, c *Container, payloads map[*Entry]*payload, bod
 
 // grow rebuilds the regions that hold payloads that do not fit.
 func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
-	r := &rebuild{list: payloads, payloads: make(map[*Entry]*payload), regions: make(map[*Region]bool), rep: rep}
+	r := f.newRebuild()
+	r.list, r.rep = payloads, rep
 	for _, p := range payloads {
 		r.payloads[p.entry] = p
 		if p.fits {
@@ -104,17 +115,16 @@ func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
 		}
 		r.regions[c.Region] = true
 	}
-	if f.format.relink == nil || f.Kind == FileObject {
-		return nil, &growError{what: rep.Why[0], kind: f.Kind, advice: f.format.advice}
+	if f.format.relink == nil {
+		return nil, &growError{what: rep.Why[0], kind: f.Kind}
 	}
 	return f.format.relink(f, r)
 }
 
-// A growError says why a file cannot grow, and what to do instead.
+// A growError says why a file cannot grow.
 type growError struct {
-	what   string
-	kind   FileKind
-	advice string
+	what string
+	kind FileKind
 }
 
 func (e *growError) Error() string {
@@ -124,4 +134,6 @@ func (e *growError) Error() string {
 func (e *growError) Unwrap() error { return ErrGrow }
 
 // Hint returns advice for the user.
-func (e *growError) Hint() string { return e.advice }
+func (e *growError) Hint() string {
+	return "extract the cubin, change it, and load it from a file of its own"
+}

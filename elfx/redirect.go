@@ -24,20 +24,11 @@ func (g *hostELF) redirect() error {
 	}
 	g.redirectWrappers()
 	for _, m := range g.moved {
-		if m.refs == 0 && hasEntries(m.region) {
+		if m.refs == 0 && m.shifts() {
 			return fmt.Errorf("found nothing that points to section %s, so it cannot move: %w", m.sec.Name, ErrGrow)
 		}
 	}
 	return nil
-}
-
-func hasEntries(r *Region) bool {
-	for _, c := range r.Containers {
-		if len(c.Entries) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // target maps an address inside one of the moved sections.
@@ -52,8 +43,8 @@ func (g *hostELF) target(old uint64) (addr uint64, m *movedSection) {
 
 // fileOffset returns where the eight bytes at an address lie in the file, or -1.
 func (g *hostELF) fileOffset(addr uint64) int64 {
-	for i := range g.progs {
-		p := &g.progs[i]
+	for i := range g.old {
+		p := &g.old[i]
 		if p.Type == ptLoad && addr >= p.Vaddr && addr-p.Vaddr+8 <= p.Filesz && p.Off+p.Filesz <= uint64(g.f.Size) {
 			return int64(p.Off + addr - p.Vaddr)
 		}
@@ -90,17 +81,9 @@ func (g *hostELF) redirectRela(s *Section) {
 		m.refs++
 		g.splice.put64(at+16, addr)
 		if off := g.fileOffset(le.Uint64(b)); off >= 0 && le.Uint64(g.f.data[off:]) == old {
-			g.redirectWord(off, g.words())
+			g.redirectWord(off, g.done)
 		}
 	}
-}
-
-// words returns the set of data words that have been changed.
-func (g *hostELF) words() map[int64]bool {
-	if g.done == nil {
-		g.done = make(map[int64]bool)
-	}
-	return g.done
 }
 
 // redirectRelr changes the words that compact relative relocations apply to: an even
@@ -113,13 +96,13 @@ func (g *hostELF) redirectRelr(s *Section) error {
 	for at := s.Offset; at+8 <= s.end(); at += 8 {
 		w := le.Uint64(g.f.data[at:])
 		if w&1 == 0 {
-			g.redirectWord(g.fileOffset(w), g.words())
+			g.redirectWord(g.fileOffset(w), g.done)
 			base = w + 8
 			continue
 		}
 		for i := uint64(0); i < 63; i++ {
 			if w>>(i+1)&1 != 0 {
-				g.redirectWord(g.fileOffset(base+8*i), g.words())
+				g.redirectWord(g.fileOffset(base+8*i), g.done)
 			}
 		}
 		base += 63 * 8
@@ -168,10 +151,10 @@ func (g *hostELF) redirectWrappers() {
 			if le.Uint32(b) != wrapperMagic {
 				continue
 			}
-			g.redirectWord(at+8, g.words())
+			g.redirectWord(at+8, g.done)
 			if list := le.Uint64(b[16:]); le.Uint32(b[4:]) == 2 && list != 0 {
 				for off := g.fileOffset(list); off >= 0 && off+8 <= g.f.Size && le.Uint64(g.f.data[off:]) != 0; off += 8 {
-					g.redirectWord(off, g.words())
+					g.redirectWord(off, g.done)
 				}
 			}
 		}

@@ -39,6 +39,7 @@ type Change struct {
 // A RewriteReport tells what [File.Rewrite] did.
 type RewriteReport struct {
 	Changes []Change
+	Kept    []*Entry // what [File.Prune] left in, in order
 	OldSize int64
 	NewSize int64
 	// Why says, where the file was rebuilt, what did not fit, and what moved.
@@ -50,7 +51,7 @@ type RewriteReport struct {
 // replaced in place, compressed ones where they fit their space. Where one does not,
 // the container is rebuilt: a .fatbin file is written anew; the fatbin section of a
 // host program or library moves to a new segment at its end, and the pointers to it
-// follow. Objects and archives cannot grow: [ErrGrow]. Nothing is written to disk.
+// follow. in objects and archives what comes after it moves. Nothing is written to disk.
 func (f *File) Rewrite(changes map[*Entry][]byte, opt RewriteOptions) (*Output, *RewriteReport, error) {
 	content := func(e *Entry) ([]byte, error) { return changes[e], nil }
 	return f.RewriteFunc(slices.Collect(maps.Keys(changes)), content, opt)

@@ -87,6 +87,9 @@ func Replace(f *elfx.File, x *elfx.Entry, data []byte, opt elfx.RewriteOptions) 
 	return &Content{rep.Why, f, out, prove}, &rep.Changes[0], nil
 }
 
+// Size returns the number of bytes of the content.
+func (c *Content) Size() int64 { return c.out.Size() }
+
 // Undo returns the way back from the content to what the file is now.
 func (c *Content) Undo() *elfx.Undo { return c.file.Undo(c.out) }
 

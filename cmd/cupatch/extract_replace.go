@@ -24,7 +24,7 @@ that names one entry: FILE#12, FILE#sm_90. - stands for standard input.
 
 Another architecture is refused; kernels that are missing or new are warned of. An
 entry is compressed as it was. Where it does not fit its place the container is
-rebuilt and FILE grows; an object or archive cannot grow.
+rebuilt and FILE may grow.
 
 examples:
   cupatch replace -i --backup .orig libfoo.so#12 tuned.cubin
