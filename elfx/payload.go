@@ -72,7 +72,10 @@ func forEach(tasks []*task, work func(*task) (*payload, error)) ([]*payload, err
 				if alone {
 					large.Lock()
 				}
-				out[i], errs[i] = work(tasks[i])
+				func() {
+					defer CatchFault(&errs[i])()
+					out[i], errs[i] = work(tasks[i])
+				}()
 				if alone {
 					large.Unlock()
 				}

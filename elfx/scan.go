@@ -2,6 +2,7 @@ package elfx
 
 import (
 	"bytes"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -103,6 +104,7 @@ func (s *finder) fill(pos int64) {
 		s.hits = s.collect(pos, s.stop)
 		return
 	}
+	errs := make([]error, scanWorkers)
 	parts := make([][]int64, min(runtime.GOMAXPROCS(0), scanWorkers))
 	var wg sync.WaitGroup
 	for i := range parts {
@@ -111,12 +113,16 @@ func (s *finder) fill(pos int64) {
 		}
 		from, to := pos, min(pos+scanStretch, s.end)
 		wg.Go(func() {
+			defer CatchFault(&errs[i])()
 			parts[i] = s.collect(from, to)
 			s.r.File.drop(from, to)
 		})
 		pos = to
 	}
 	wg.Wait()
+	if err := errors.Join(errs...); err != nil && s.r.File.Err == nil {
+		s.r.File.Err = err
+	}
 	s.stop, s.hits = pos, slices.Concat(parts...)
 }
 

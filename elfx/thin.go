@@ -16,10 +16,7 @@ func BuildFatbin(entries []*Entry) (*Output, error) {
 				return nil, err
 			}
 		}
-		header := le.AppendUint32(nil, fatbinMagic)
-		header = le.AppendUint16(header, 1)
-		header = le.AppendUint16(header, fatbinHeaderSize)
-		out.add(le.AppendUint64(header, uint64(body.size)))
+		out.add(fatbinHeader(body.size))
 		out.append(body)
 	}
 	return out, nil

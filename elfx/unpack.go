@@ -59,6 +59,9 @@ func unpack(how Compression, src []byte, size, limit int64, buf []byte) ([]byte,
 func decompress(how Compression, src, dst []byte) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
+			if _, ok := faultIn(r); ok {
+				panic(r) // for CatchFault
+			}
 			out, err = nil, formatErrorf(how.String()+" payload", 0, "the decoder failed: %v", r)
 		}
 	}()

@@ -87,6 +87,10 @@ func openHandle(name string, fd *os.File, opt *Options) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	if unmap := release; unmap != nil {
+		forget := remember(name, data)
+		release = func() error { forget(); return unmap() }
+	}
 	f, err := open(name, data, opt, release != nil)
 	if err != nil {
 		if release != nil {

@@ -43,7 +43,9 @@ func (x *extraction) writeAll(jobs []extractJob) error {
 			var buf []byte // serves one entry after another
 			for j := range queue {
 				cost := b.take(j.entry)
-				buf, j.err = x.writeOne(j, buf)
+				if fault := catchFault(func() { buf, j.err = x.writeOne(j, buf) }); fault != nil {
+					j.err = fault
+				}
 				b.give(cost)
 			}
 		})

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -79,7 +80,9 @@ type env struct {
 // answer is no, 2 trouble.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	e := &env{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr, isTTY: isTerminal(stdout)}
-	err := e.dispatch(args)
+	var err error
+	fault := catchFault(func() { err = e.dispatch(args) })
+	err = cmp.Or(fault, err)
 	if ferr := e.stdout.Flush(); ferr != nil && statusOf(err) < 2 && !errors.Is(ferr, syscall.EPIPE) {
 		err = fmt.Errorf("standard output: %w", ferr)
 	}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch"
 	"github.com/cupatch/cupatch/patch/code"
 )
 
@@ -17,7 +20,7 @@ func inParallel(n, jobs int, fn func(i int)) {
 		go func() {
 			defer wg.Done()
 			for i := range next {
-				fn(i)
+				endOnFault(func() { fn(i) })
 			}
 		}()
 	}
@@ -56,7 +59,7 @@ func inOrder[T any](jobs, ahead int, produce func(submit func(work func() T) boo
 			}
 			running <- struct{}{}
 			go func() {
-				result <- work()
+				endOnFault(func() { result <- work() })
 				<-running
 			}()
 			return true
@@ -70,6 +73,23 @@ func inOrder[T any](jobs, ahead int, produce func(submit func(work func() T) boo
 		}
 	}
 	return err
+}
+
+// catchFault runs fn and returns the error of a mapped file that became shorter meanwhile.
+func catchFault(fn func()) (err error) {
+	defer elfx.CatchFault(&err)()
+	fn()
+	return nil
+}
+
+// endOnFault runs fn in a goroutine that has nobody to give such an error to: the program
+// ends with it, and leaves no half-written file behind.
+func endOnFault(fn func()) {
+	if err := catchFault(fn); err != nil {
+		patch.RemoveUnfinished()
+		fmt.Fprintf(os.Stderr, "cupatch: error: %s\n", printableLines(err.Error()))
+		os.Exit(2)
+	}
 }
 
 // chunkSize is how much code, in bytes, is worked on at a time.

@@ -119,7 +119,7 @@ func runRecompress(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	how, ok := map[string]elfx.Compression{"zstd": elfx.Zstd, "lz4": elfx.LZ4, "none": elfx.Stored}[algo]
+	how, ok := compressionOf(algo)
 	if !ok {
 		return e.usagef("--algo %q: want zstd, lz4 or none", algo)
 	}

@@ -29,6 +29,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CUBIN", filepath.Join(root, "testdata", "cubin"))
+			e.Setenv("PTX", filepath.Join(root, "testdata", "ptx"))
 			e.Setenv("FATBIN", filepath.Join(root, "testdata", "fatbin"))
 			e.Setenv("EXAMPLES", filepath.Join(root, "examples"))
 			return nil
