@@ -37,6 +37,9 @@ type Control struct {
 	Batch uint8 // bits 122–124 where Yield is true, else 0
 }
 
+// Drain is the control code for which NVIDIA's notation prints nothing.
+var Drain = Control{Yield: true, WBar: NoBar, RBar: NoBar}
+
 // DefaultControl is `[B------:R-:W-:-:S01]`, what a line without a control code
 // means.
 var DefaultControl = Control{Stall: 1, WBar: NoBar, RBar: NoBar}

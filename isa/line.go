@@ -13,6 +13,9 @@ type Line struct {
 	HasPC      bool
 	Control    Control // DefaultControl where the line has none
 	HasControl bool
+	Nvidia     bool // the code is in NVIDIA's notation, behind the text
+	Word       Word // of a comment /* 0xLO 0xHI */ behind the text
+	HasWord    bool
 	Text       string // the instruction, guard included
 	TextPos    int    // where Text starts in the line
 }
@@ -39,7 +42,12 @@ func ParseLine(s string) (Line, error) {
 		return l, err
 	}
 	l.Text, l.TextPos = text, len(s)-len(rest)+pos
-	if tail = cutComments(tail); tail != "" {
+	l.Nvidia = code != nil && !strings.HasPrefix(strings.TrimLeft(body, " \t"), "[")
+	tail, comment := cutComments(tail)
+	if l.Word, l.HasWord, err = wordIn(comment); err != nil {
+		return l, err
+	}
+	if tail != "" {
 		if tail[0] != '&' && tail[0] != '?' {
 			return l, fmt.Errorf("column %d: expected a comment behind the semicolon, found %q", strings.LastIndex(s, tail)+1, tail)
 		}
@@ -50,7 +58,7 @@ func ParseLine(s string) (Line, error) {
 		if err != nil {
 			return l, err
 		}
-		code = &c
+		code, l.Nvidia = &c, true
 	}
 	if code != nil {
 		l.Control, l.HasControl = *code, true
@@ -90,19 +98,33 @@ func SplitControl(s string) (code *Control, text string, pos int, err error) {
 	return code, strings.TrimRight(text, " \t\r"), pos, nil
 }
 
-// cutComments returns what is left of s without comments and the blanks around them.
-func cutComments(s string) string {
+// cutComments returns what is left of s without comments and the blanks around them, and
+// the first comment /*…*/.
+func cutComments(s string) (rest, comment string) {
 	for {
-		s = strings.TrimSpace(s)
-		rest, ok := strings.CutPrefix(s, "/*")
-		if !ok {
+		i := strings.Index(s, "/*")
+		if j := strings.Index(s, "//"); i < 0 || j >= 0 && j < i {
 			break
 		}
-		_, s, _ = strings.Cut(rest, "*/")
+		inside, after, _ := strings.Cut(s[i+2:], "*/")
+		if comment == "" {
+			comment = strings.TrimSpace(inside)
+		}
+		s = s[:i] + " " + after
 	}
 	s, _, _ = strings.Cut(s, "//")
-	s, _, _ = strings.Cut(s, "/*")
-	return strings.TrimSpace(s)
+	return strings.TrimSpace(s), comment
+}
+
+// wordIn reads the word of a comment, 0xLO 0xHI; other comments have none.
+func wordIn(comment string) (w Word, ok bool, err error) {
+	if !strings.HasPrefix(comment, "0x") || len(strings.Fields(comment)) < 2 {
+		return w, false, nil
+	}
+	if w, _, err = ParseWord(comment); err != nil {
+		return w, false, fmt.Errorf("the word behind the text: %w", err)
+	}
+	return w, true, nil
 }
 
 // EncodeLine encodes l, the control code included; it takes the address from l. With

@@ -139,7 +139,7 @@ func TestListingErrors(t *testing.T) {
 		{head + "/*0008*/ [B------:R-:W-:-:S01] NOP ;", "address 0x8"},
 		{head + "/*ffff0*/ [B------:R-:W-:-:S01] NOP ;", "address 0xffff0"},
 		{head + "/*0000*/ [B------:R-:W-:-:S99] NOP ;", "k.sass:2: control code"},
-		{head + "/*zz*/ [B------:R-:W-:-:S01] NOP ;", "bad address"},
+		{head + "/*zz*/ [B------:R-:W-:-:S01] NOP ;", "expected an address"},
 		{head + "/*0000*/ [B------:R-:W-:-:S01] NOPE ;", "k.sass:2:"},
 		{head + "/*0000*/ [B------:R-:W-:-:S00] NOP ;", "does not exist"},
 		{head + "/*0000*/ [B------:R-:W-:-:S01] LDG.E.INVALID6 R4, desc[UR4][R2.64] ;", "evict=INVALID6 means nothing; evict: EF EL LU EU NA"},

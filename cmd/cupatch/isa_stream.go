@@ -158,6 +158,9 @@ type encoder struct {
 	allow  isa.Allow
 	failed bool
 	buf    []byte
+
+	notation int
+	pending  [][]byte // lines of a listing before the first one with a code
 }
 
 func runIsaEncode(e *env, args []string) error {
@@ -181,13 +184,60 @@ func runIsaEncode(e *env, args []string) error {
 	if len(rest) == 1 && rest[0] != "-" {
 		_, err = e.stdout.Write(enc.line([]byte(rest[0])))
 	} else {
-		err = e.stream(nil, enc.line)
+		err = e.stream(nil, enc.next)
+		if _, werr := e.stdout.Write(enc.flush(false)); err == nil {
+			err = werr
+		}
 	}
 	if err == nil && enc.failed {
 		err = silent(1)
 	}
 	return err
 }
+
+// maxPending is how many lines an encoder keeps until one has a control code.
+const maxPending = 1 << 12
+
+// next is line for the lines of a listing: NVIDIA's notation prints nothing for a drain, so
+// that a line without a code waits for the first one that has one.
+func (c *encoder) next(in []byte) []byte {
+	if c.notation == noNotation {
+		l, err := isa.ParseLine(string(in))
+		switch {
+		case err == nil && l.HasControl && l.Nvidia:
+			return append(c.flush(true), c.line(in)...)
+		case err == nil && l.HasControl, len(c.pending) == maxPending:
+			return append(c.flush(false), c.line(in)...)
+		case len(c.pending) > 0 || err == nil && l.HasPC:
+			c.pending = append(c.pending, bytes.Clone(in))
+			return nil
+		case err == nil && l.Text != "" && !strings.HasPrefix(l.Text, "//"):
+			c.notation = otherNotation // instructions, and no listing
+		}
+	}
+	return c.line(in)
+}
+
+// flush encodes the lines that waited.
+func (c *encoder) flush(nvidia bool) []byte {
+	c.notation = otherNotation
+	if nvidia {
+		c.notation = nvidiaNotation
+	}
+	var out []byte
+	for _, l := range c.pending {
+		out = append(out, c.line(l)...)
+	}
+	c.pending = nil
+	return out
+}
+
+// The notation of a listing's control codes, as far as the lines so far tell.
+const (
+	noNotation = iota
+	otherNotation
+	nvidiaNotation
+)
 
 // line returns the line of output for a line of input, newline included.
 func (c *encoder) line(in []byte) []byte {
@@ -220,6 +270,9 @@ func (c *encoder) encode(s string) (isa.Word, error) {
 	l, err := isa.ParseLine(s)
 	if err != nil {
 		return isa.Word{}, err
+	}
+	if l.HasPC && !l.HasControl && c.notation == nvidiaNotation {
+		l.Control, l.HasControl = isa.Drain, true
 	}
 	if !l.HasPC {
 		l.PC = pc

@@ -113,7 +113,7 @@ func fillControl(list []Inst) {
 	any := false
 	for _, in := range list {
 		if in.nvidia {
-			missing = isa.Control{Yield: true, WBar: isa.NoBar, RBar: isa.NoBar}
+			missing = isa.Drain
 		}
 		any = any || in.Control != nil
 	}
@@ -176,63 +176,21 @@ func unquoteName(s string) (string, error) {
 	return name, nil
 }
 
-// ParseLine reads `/*0070*/ [B------:R-:W2:-:S04] @P0 TEXT ; /* 0x… 0x… */ // …`. The
-// address, the control code and all behind the text may be missing; a code in
-// NVIDIA's notation stands behind the text.
+// ParseLine reads a line as [isa.ParseLine] does; a listing has no line without an
+// instruction.
 func ParseLine(s string) (Inst, error) {
-	var in Inst
-	s = strings.TrimSpace(s)
-	if rest, ok := strings.CutPrefix(s, "/*"); ok {
-		addr, after, ok := strings.Cut(rest, "*/")
-		pc, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimSpace(addr), "0x"), 16, 48)
-		if !ok || err != nil {
-			return in, fmt.Errorf("bad address %q", strings.TrimSpace(addr))
-		}
-		in.PC, in.HasPC = pc, true
-		s = strings.TrimSpace(after)
+	l, err := isa.ParseLine(strings.TrimSpace(s))
+	if err == nil && l.Text == "" {
+		err = fmt.Errorf("no instruction")
 	}
-	text, tail, _ := strings.Cut(s, ";")
-	code, text, _, err := SplitControl(text)
-	if err != nil {
-		return in, err
+	in := Inst{PC: l.PC, HasPC: l.HasPC, Text: l.Text, nvidia: l.Nvidia}
+	if l.HasWord {
+		in.Word = &l.Word
 	}
-	in.Control, in.Text = code, text
-	in.nvidia = code != nil && s[0] != '['
-	if in.Text == "" {
-		return in, fmt.Errorf("no instruction")
+	if l.HasControl {
+		in.Control = &l.Control
 	}
-	return in, in.parseTail(tail)
-}
-
-// parseTail reads what stands behind the semicolon.
-func (in *Inst) parseTail(s string) error {
-	s, _, _ = strings.Cut(s, "//")
-	s, hex, ok := strings.Cut(s, "/*")
-	if ok {
-		hex, _, _ = strings.Cut(hex, "*/")
-		f := strings.Fields(hex)
-		if len(f) < 2 {
-			return fmt.Errorf("want /* 0xLO 0xHI */ behind the instruction")
-		}
-		lo, err1 := strconv.ParseUint(f[0], 0, 64)
-		hi, err2 := strconv.ParseUint(f[1], 0, 64)
-		if err1 != nil || err2 != nil {
-			return fmt.Errorf("bad word %s %s", f[0], f[1])
-		}
-		in.Word = &isa.Word{Lo: lo, Hi: hi}
-	}
-	if s = strings.TrimSpace(s); s == "" {
-		return nil
-	}
-	if in.Control != nil {
-		return fmt.Errorf("a control code in front and %q behind", s)
-	}
-	c, err := isa.ParseControl(s)
-	if err != nil {
-		return err
-	}
-	in.Control, in.nvidia = &c, true
-	return nil
+	return in, err
 }
 
 // ParseRaw reads `.word 0xLO, 0xHI` and its kin.
