@@ -23,7 +23,7 @@ func ParseAllow(s string) (Allow, error) {
 			continue
 		}
 		if !slices.Contains(allowNames, name) {
-			return nil, fmt.Errorf("nothing is refused under the name %q; there are %s", name, strings.Join(allowNames, ", "))
+			return nil, fmt.Errorf("unknown --allow name %q; want %s", name, strings.Join(allowNames, ", "))
 		}
 		a[name] = true
 	}
@@ -37,7 +37,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("refused: %s (--allow %s does it all the same)", e.Msg, e.Name)
+	return fmt.Sprintf("refused: %s (--allow %s permits it)", e.Msg, e.Name)
 }
 
 // ErrReuse says that an instruction that yields cannot have the reuse flags of its text.

@@ -284,7 +284,7 @@ func TestParseTableErrors(t *testing.T) {
 		{"base sm_80", "line 1: no table for the base sm_80"},
 		{"drop a 0x1", "line 1: the base has no class a 0x1"},
 		{head + "{", "line 3: a { without its }"},
-		{head + "}", "stands alone"},
+		{head + "}", "without anything after it"},
 		{head + "a\\", "backslash at the end"},
 		{head + "{1}", "neither an operand nor a choice"},
 		{head + "{200 R}", "bad bit range"},

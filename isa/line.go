@@ -49,7 +49,7 @@ func ParseLine(s string) (Line, error) {
 	}
 	if tail != "" {
 		if tail[0] != '&' && tail[0] != '?' {
-			return l, fmt.Errorf("column %d: expected a comment behind the semicolon, found %q", strings.LastIndex(s, tail)+1, tail)
+			return l, fmt.Errorf("column %d: expected a comment after the semicolon, found %q", strings.LastIndex(s, tail)+1, tail)
 		}
 		if code != nil {
 			return l, errTwoCodes
@@ -66,7 +66,7 @@ func ParseLine(s string) (Line, error) {
 	return l, nil
 }
 
-var errTwoCodes = errors.New("a control code before the text and one behind it")
+var errTwoCodes = errors.New("a control code before the text and another after it")
 
 // SplitControl takes a control code off an instruction's text, CuAssembler's off the
 // front or NVIDIA's off the end; code is nil where there is none. pos is where text, which

@@ -34,12 +34,12 @@ func TestParseLine(t *testing.T) {
 		{"/*x*/ EXIT", "column 1: expected an address"},
 		{"[B01----:R2:W1:Y:S16] EXIT", "does not fit 4 bits"},
 		{"[B01", "bracket"},
-		{"[B01----:R2:W1:Y:S04] EXIT ?trans1", "before the text and one behind"},
+		{"[B01----:R2:W1:Y:S04] EXIT ?trans1", "before the text and another after it"},
 		{"EXIT ?trans99", "write ?WAIT1"},
-		{"EXIT ; xyz", `column 8: expected a comment behind the semicolon, found "xyz"`},
+		{"EXIT ; xyz", `column 8: expected a comment after the semicolon, found "xyz"`},
 		{"EXIT ; EXIT ;", "column 8: expected a comment"},
-		{"EXIT ; /* a */ b // c", `column 16: expected a comment behind the semicolon, found "b"`},
-		{"[B01----:R2:W1:Y:S04] EXIT ; ?trans1", "before the text and one behind"},
+		{"EXIT ; /* a */ b // c", `column 16: expected a comment after the semicolon, found "b"`},
+		{"[B01----:R2:W1:Y:S04] EXIT ; ?trans1", "before the text and another after it"},
 	} {
 		if got, err := ParseLine(c.in); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %+v, %v, want an error with %q", c.in, got, err, c.want)

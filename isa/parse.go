@@ -131,7 +131,7 @@ func (r *tableReader) parseBase(s string) error {
 		return err
 	}
 	if len(r.own) > 0 || len(r.file.lists) > 0 {
-		return errors.New("base stands after what it would change")
+		return errors.New("base comes after what it would change")
 	}
 	if r.base == nil {
 		return fmt.Errorf("no table for the base %s", r.file.Base)

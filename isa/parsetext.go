@@ -94,7 +94,7 @@ func literal(s, stop string) (lit, rest string, err error) {
 	}
 	if n == len(s) || s[n] != '\\' {
 		if n == 0 {
-			return "", "", fmt.Errorf("%q stands alone", s[:1])
+			return "", "", fmt.Errorf("%q without anything after it", s[:1])
 		}
 		return s[:n], s[n:], nil
 	}

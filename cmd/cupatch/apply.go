@@ -23,31 +23,30 @@ import (
 const applyUsage = `usage: cupatch apply REPORT FILE -o OUT | -i [OPTIONS]
        cupatch apply LISTING FILE -o OUT | -i [OPTIONS]
 
-Replays edits on FILE. REPORT is the JSON that cupatch patch --report writes, or that
-any program makes (docs/report.schema.json). LISTING is what cupatch dis prints,
-edited: lines that differ from FILE become edits. Every old word is checked first; if
-one is not what the report says, nothing is written.
+Applies edits to FILE. REPORT is JSON, written by cupatch patch --report or by any other
+program (docs/report.schema.json). LISTING is the edited output of cupatch dis: lines
+that differ from FILE become edits. All old words are checked first; if one differs from
+the report, nothing is written.
 
-  -o, --output OUT     write there; - is standard output
+  -o, --output OUT     write the result to OUT; - is standard output
   -i, --in-place       replace FILE itself
-      --backup SUFFIX  with -i, keep the old file under its name with SUFFIX
-                       appended: --backup .orig
+      --backup SUFFIX  with -i, keep the old file as FILE+SUFFIX: --backup .orig
   -n, --dry-run        write nothing, show what would change
   -U, --context N      lines around each change in the diff (default 3)
-      --relocate       a kernel may stand at another place, or in another entry, if
-                       its code has the hash that the report gives
+      --relocate       find kernels that are at another offset or in another entry, if
+                       their code has the hash that the report gives
       --report FILE    write the edits as a report
-      --keep-original  with --report: keep the bytes that are overwritten in
-                       FILE.original, so that revert gives back the very file
-      --allow NAMES    for a listing: footprint, hidden, schedule, target, value, as
-                       for patch
+      --keep-original  with --report FILE: keep the overwritten bytes in FILE.original,
+                       so that revert restores the file byte for byte
+      --allow NAMES    for a listing, permit what would be refused: footprint, hidden,
+                       schedule, target, value
       --no-warn NAMES  silence warnings, as for patch
-      --no-grow        fail rather than make a file larger
+      --no-grow        fail if the file would grow
 
-A report of several files needs the one whose name or hash is FILE's. - is standard
-input for REPORT, LISTING or FILE.
+If a report covers several files, the one with FILE's hash or name is used. - is standard
+input, for REPORT, LISTING or FILE.
 
-exit status: 0; 1 if an edit does not fit or there is none; 2 trouble.
+exit status: 0 done; 1 an edit does not fit, or there is none; 2 trouble.
 
 examples:
   cupatch apply tune.json kernel.cubin -o tuned.cubin
@@ -56,21 +55,20 @@ examples:
 
 const revertUsage = `usage: cupatch revert REPORT FILE -o OUT | -i [OPTIONS]
 
-Undoes the edits of a report on FILE, the patched file. Every new word is checked
-first; if one is not what the report says, nothing is written. Stored cubins get their
-old bytes back; compressed ones are compressed again, unless REPORT.original, which
-patch --keep-original writes, has the old bytes.
+Undoes the edits of a report in the patched FILE. All new words are checked first; if one
+differs from the report, nothing is written. Stored cubins get their old bytes back.
+Compressed ones are compressed again, unless REPORT.original, written by patch
+--keep-original, has the old bytes.
 
-  -o, --output OUT     write there; - is standard output
+  -o, --output OUT     write the result to OUT; - is standard output
   -i, --in-place       replace FILE itself
-      --backup SUFFIX  with -i, keep the old file under its name with SUFFIX
-                       appended: --backup .orig
+      --backup SUFFIX  with -i, keep the old file as FILE+SUFFIX: --backup .orig
   -n, --dry-run        write nothing, show what would change
   -U, --context N      lines around each change in the diff (default 3)
       --relocate       as for apply
-      --no-grow        fail rather than make a file larger
+      --no-grow        fail if the file would grow
 
-exit status: 0; 1 if an edit does not fit; 2 trouble.
+exit status: 0 done; 1 an edit does not fit; 2 trouble.
 
 example:
   cupatch revert tune.json tuned.cubin -o kernel.cubin
@@ -118,7 +116,7 @@ func (r *applyRun) run(args []string) error {
 		return err
 	}
 	if r.allow, err = check.ParseAllow(allow); err != nil {
-		return r.usageError(fmt.Errorf("--allow: %w", err))
+		return r.usageError(err)
 	}
 	if r.silent, err = check.ParseSilent(noWarn); err != nil {
 		return r.usageError(fmt.Errorf("--no-warn: %w", err))
@@ -270,7 +268,7 @@ func (r *applyRun) fromReport(f *elfx.File, targets []*code.Target) ([]report.Lo
 		want = rf.Output
 	}
 	if want != nil && *want != *report.HashOf(f.Data()) {
-		r.warnf("%s is not the file that %s was made for; every old word is checked all the same", f.Name, r.source)
+		r.warnf("%s is not the file that %s was made for; every old word is still checked", f.Name, r.source)
 	}
 	loc, err := rf.Locate(targets, r.relocate, r.revert)
 	var old *edit.OldWordError

@@ -11,48 +11,48 @@ import (
 
 const diffUsage = `usage: cupatch diff [OPTIONS] A B
 
-Compares the GPU code of two files, or of two folders or wheels file by file, and says
-what kind of difference there is. Kernels are paired by architecture and name, then by
-their code, then by likeness. Each pair gets a class, the strongest agreement first:
+Compares the GPU code of two files, or of two folders or wheels file by file, and
+classifies the differences. Kernels are paired by architecture and name, then by code,
+then by similarity. Each pair has one class, from the strongest agreement to the weakest:
 
-  identical       the same bytes
-  same-code       the same but for addresses, relocated fields and padding
-  hidden          the same text and control codes, other bits
+  identical       equal bytes
+  same-code       equal except for addresses, relocated fields and padding
+  hidden          equal text and control codes, other bits differ
   control-only    only control codes differ
-  registers-only  the same after renaming registers (control codes may differ)
+  registers-only  equal after renaming registers (control codes may differ)
   modifiers-only  the same opcodes and operands (the rest may differ)
   code            other instructions
 
   -l, --level LEVEL   what counts as different, the strictest first:
                         bytes      the files, byte for byte
-                        metadata   the cubins, whatever they are wrapped in
+                        metadata   the cubins, but not their containers
                         code       all that a loader or the hardware sees (default)
                         text       instructions as text, resources, data, names
                         nocontrol  code, but not control codes or loader
                         noregs     nocontrol, but not the choice of registers
                         nomods     noregs, but not modifiers
-      --ignore KINDS  what does not count either: hidden, control, registers, modifiers,
+      --ignore KINDS  what else does not count: hidden, control, registers, modifiers,
                       code, resources, data, names, unpaired, loader, metadata, wrapping
-  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
+  -k, --kernel GLOB   only kernels of this mangled, C++ or bare name; repeatable
       --only GLOB     the same as --kernel
   -a, --arch ARCH     only cubins for ARCH; repeatable
       --summary       a short table
-      --markdown      the same for a comment on a change
+      --markdown      the same table in Markdown, for a pull request comment
       --stat          one line for each kernel that differs
       --json          the result as JSON (docs/diff.schema.json)
-      --explain       why the files differ at all, in words
-      --html FILE     write the report as a web page, too
-  -y, --side-by-side  the listings beside each other
+      --explain       why the files differ, in words
+      --html FILE     also write the report as a web page
+  -y, --side-by-side  show the listings side by side
       --width N       columns of -y (default 170)
   -U, --context N     equal lines around each difference (default 3)
-      --mangled       do not write names as in C++
+      --mangled       print mangled names
       --max-entry N   refuse entries larger than N when decompressed
 
 FILE#12 takes entry 12 of a container, FILE#sm_90 those of an architecture; - is
 standard input. A word that the tables do not know is compared by its bits and counted.
 
-exit status: 0 no difference that counts; 1 there are some; 2 trouble: something could
-not be read, or there was nothing to compare.
+exit status: 0 no difference that counts; 1 there are differences; 2 trouble: something
+could not be read, or there was nothing to compare.
 
 examples:
   cupatch diff old.cubin new.cubin

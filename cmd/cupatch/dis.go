@@ -20,29 +20,29 @@ Lists the instructions of every kernel in FILE with their control codes:
 
   /*0070*/ [B------:R-:W2:-:S04] @P0 LDG.E R4, desc[UR4][R2.64] ;
 
-The code says which scoreboards the instruction waits for (B0–B5), which one it sets
-when its sources are read (R) and when its result is written (W), whether it yields
-(Y or -), and its stall count (S). The text is what NVIDIA's nvdisasm prints. A word
-that the tables do not know prints as .word 0xLO, 0xHI.
+The control code has the scoreboards that the instruction waits for (B0–B5), the one
+that it sets when its sources have been read (R), the one that it sets when its result
+has been written (W), yield (Y or -), and the stall count (S). The text equals that of
+NVIDIA's nvdisasm. A word that the tables do not know prints as .word 0xLO, 0xHI.
 
   -a, --arch ARCH     only cubins for ARCH; repeatable
-  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
-  -m, --match RULE    only instructions that "MATCH [if CONDITION]" means
-      --hex           the two halves of each word behind it
+  -k, --kernel GLOB   only kernels of this mangled, C++ or bare name; repeatable
+  -m, --match RULE    only instructions that "MATCH [if CONDITION]" selects
+      --hex           also print the two halves of each word
       --control STYLE cuasm (default), nvidia (&req={1,0} &wr=0x2 ?WAIT4_END_GROUP as
                       nvdisasm 12.8 has it for sm_120), none
-      --labels        lines with labels before branch targets, comments that name them
-      --stable        a listing for checking in: no addresses, labels instead, kernels
-                      sorted by name, no padding
+      --labels        label branch targets, and name them in comments
+      --stable        a listing for version control: labels instead of addresses,
+                      kernels sorted by name, no padding
       --json          one JSON object a line for each kernel
       --strict        exit with 1 if a word is not known
       --max-entry N   refuse entries larger than N when decompressed
 
-FILE is anything that cupatch ls takes; - is standard input. The listing can be
-edited and applied: cupatch apply LISTING FILE.
+FILE is anything that cupatch ls reads; - is standard input. A listing can be edited
+and applied: cupatch apply LISTING FILE.
 
-exit status: 0; 1 if there is nothing that -a, -k and -m and the entries of FILE choose,
-or under --strict; 2 trouble.
+exit status: 0 done; 1 if -a, -k, -m and FILE#ENTRY select nothing, or because of
+--strict; 2 trouble.
 
 examples:
   cupatch dis kernel.cubin

@@ -17,26 +17,25 @@ import (
 const extractUsage = `usage: cupatch extract [OPTIONS] FILE…
        cupatch extract --rebuild OUT.fatbin [OPTIONS] FILE…
 
-Writes the cubins and PTX in FILE to files of their own, one for each entry. FILE is
-anything that ls takes; FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx name single entries.
+Writes each cubin and PTX of FILE to a file of its own. FILE is anything that ls reads; FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx name single entries.
 
-  -o, --output DIR     folder for the files, made if need be (default: this one);
-                       - writes the one entry that is chosen to standard output
+  -o, --output DIR     folder for the files, created if needed (default: this one);
+                       - writes the single selected entry to standard output
       --list           print the names and write nothing
   -a, --arch ARCH      only entries for ARCH (sm_90a, 90a, …); repeatable
-  -k, --kernel GLOB    only cubins with a kernel of that mangled, C++ or bare name
+  -k, --kernel GLOB    only cubins with a kernel of this mangled, C++ or bare name
       --kind LIST      elf, ptx, lto-ir, unknown, … (default elf,ptx, and with
                        FILE#ENTRY all but concat)
-      --force          replace files that exist
+      --force          overwrite existing files
       --rebuild OUT    write one .fatbin with the chosen entries of one FILE and no
                        others, all kinds unless --kind is given
       --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G)
 
-Names are FILE.NUMBER.ARCH.cubin or .ptx, made of letters, digits and . _ - only; the
-number is the one that ls shows. An entry that cannot be read is reported, the others
+Names are FILE.NUMBER.ARCH.cubin or .ptx, with only letters, digits and . _ - in them;
+NUMBER is the one that ls shows. An entry that cannot be read is reported, and the others
 are written.
 
-exit status: 0; 1 if no entry is chosen; 2 trouble, also with one entry of many.
+exit status: 0 done; 1 no entry is selected; 2 trouble, even with only one of the entries.
 
 examples:
   cupatch extract -o cubins libfoo.so

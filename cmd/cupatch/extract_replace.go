@@ -11,19 +11,18 @@ import (
 
 const replaceUsage = `usage: cupatch replace [OPTIONS] FILE#ENTRY NEW.cubin
 
-Puts NEW.cubin in the place of an entry of FILE: a cubin, a fatbin, a host program,
-library or object, or an archive. ENTRY is a number that ls shows, or anything else
-that names one entry: FILE#12, FILE#sm_90. - stands for standard input.
+Replaces an entry of FILE by NEW.cubin. FILE is a cubin, a fatbin, a host program, library
+or object, or an archive. ENTRY is the number that ls shows, or anything else that selects
+one entry: FILE#12, FILE#sm_90. - is standard input.
 
   -o, --output OUT     write the result to OUT (- for standard output)
   -i, --in-place       change FILE itself
-      --backup SUFFIX  with -i: keep the old FILE under its name with SUFFIX
-                       appended: --backup .orig
-      --force          also when NEW.cubin is for another architecture
-      --no-grow        refuse, rather than let FILE grow
+      --backup SUFFIX  with -i, keep the old file as FILE+SUFFIX: --backup .orig
+      --force          even if NEW.cubin is for another architecture
+      --no-grow        fail if FILE would grow
 
-Another architecture is refused; kernels that are missing or new are warned of. An
-entry is compressed as it was. Where it does not fit its place the container is
+A cubin for another architecture is refused. There are warnings about kernels that are
+missing or new. The entry is compressed as before. If it does not fit, the container is
 rebuilt and FILE may grow.
 
 examples:
@@ -101,7 +100,7 @@ func (e *env) checkReplacement(x *elfx.Entry, name string, data []byte, force bo
 	if now.SM != x.SM || now.Suffix != x.Suffix && x.Suffix != "f" {
 		if !force {
 			err := answerNo("%s is for %s, entry #%d is for %s", name, now.Arch, x.Number, x.Arch())
-			err.hint = "--force puts it in all the same"
+			err.hint = "--force replaces it anyway"
 			return err
 		}
 		e.warnf("%s is for %s, entry #%d is for %s", name, now.Arch, x.Number, x.Arch())

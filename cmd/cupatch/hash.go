@@ -13,19 +13,19 @@ import (
 
 const hashUsage = `usage: cupatch hash [OPTIONS] FILE…
 
-Prints a hash of each kernel and of each file that is the same where the code is. It
-does not depend on the container, compression or order of the kernels.
+Prints a hash of each kernel and of each file. Equal code has equal hashes, whatever the
+container, compression or order of the kernels.
 
-  -l, --level LEVELS  what the hash leaves out; several may be named (default code):
+  -l, --level LEVELS  what the hash ignores; comma-separated (default code):
                         bytes      nothing: SHA-256 of the code section
                         code       addresses, relocated fields, padding
-                        nocontrol  control codes, too
-                        noregs     which registers are used, too
+                        nocontrol  also control codes
+                        noregs     also the choice of registers
   -a, --arch ARCH     only cubins for ARCH; repeatable
-  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
-      --files         only the line of each file
-      --duplicates    only kernels whose hash occurs more than once, together
-      --conflicts     only kernels whose name occurs with several hashes, together
+  -k, --kernel GLOB   only kernels of this mangled, C++ or bare name; repeatable
+      --files         only the hash of each file
+      --duplicates    only kernels whose hash occurs more than once, in groups
+      --conflicts     only kernels whose name occurs with several hashes, in groups
       --json          one JSON object a line
       --max-entry N   refuse entries larger than N when decompressed
 
@@ -34,7 +34,7 @@ of a kernel is one of its code and its constant banks, not of its name; that of 
 is one of names, hashes, and what else a loader sees. The scheme is described in
 docs/hash.md.
 
-exit status: 0; 1 if no kernel was found; 2 trouble.
+exit status: 0 done; 1 no kernel was found; 2 trouble.
 
 examples:
   cupatch hash libfoo.so
@@ -309,7 +309,7 @@ func (r *hashRun) groups() {
 	}
 	what := "share their code with another"
 	if r.conflicts {
-		what = "have a name that stands for other code elsewhere"
+		what = "have a name with different code elsewhere"
 	}
 	n := 0
 	for _, g := range groups {

@@ -21,10 +21,10 @@ architecture.
   isa decode --arch A [LO HI [PC]]   words to text
   isa encode --arch A [TEXT]         text to words
   isa check --arch A FILE…           compare with nvdisasm
-  isa learn --arch A -o FILE         make a table by asking nvdisasm
+  isa learn --arch A -o FILE         learn a table from nvdisasm
 
-cupatch isa COMMAND --help tells more of each. A folder named by CUPATCH_TABLES may hold
-tables of your own, sm_90.txt and so on, which come before those of the program.
+cupatch isa COMMAND --help describes each. If the environment variable CUPATCH_TABLES
+names a folder, its tables (sm_90.txt, …) replace those of the program.
 
 examples:
   cupatch isa show LDG --arch sm_90

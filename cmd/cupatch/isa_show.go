@@ -17,7 +17,7 @@ groups with their values, the operands with the names that rules use, and the bi
 that no text shows.
 
   -a, --arch ARCH    sm_90, sm_90a, 90a, …
-      --class NAME   only that encoding class; * and ? stand for anything
+      --class NAME   only this encoding class; * and ? are wildcards
       --text         as the table's text has it
       --json         the same facts as JSON
 

@@ -21,7 +21,7 @@ as with -.
 
   -a, --arch ARCH    sm_90, sm_90a, 90a, …
       --control      print the control code in front: [B------:R-:W2:-:S04]
-      --control=nvidia  print it behind, in NVIDIA's notation
+      --control=nvidia  print it after the text, in NVIDIA's notation
       --strict       exit with status 1 where a word has no text
 
 A word that the table does not know prints as ".word 0xLO, 0xHI", one that nvdisasm

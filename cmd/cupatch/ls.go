@@ -20,18 +20,18 @@ FILE#sm_90 and FILE#ptx name single entries; ARCHIVE.zip!MEMBER one member.
   -a, --arch ARCH      only entries for ARCH (sm_90a, 90a, …); repeatable
   -k, --kernel GLOB    only kernels whose mangled, C++ or bare name (gemm) fits GLOB,
                        and the entries that have one; repeatable
-      --for ARCH       say what a driver loads for a device: a cubin, PTX to be
-                       compiled, or nothing
-      --mangled        kernel names as in the file, not as in C++
-      --json           the same as JSON: {"files": […], "totals": {…}}
+      --for ARCH       show what a driver loads on a device: a cubin, PTX that it
+                       compiles, or nothing
+      --mangled        print mangled kernel names
+      --json           print JSON: {"files": […], "totals": {…}}
       --max-entry SIZE refuse entries larger than SIZE when decompressed (default 4G),
                        and more than SIZE from a pipe (default 1G)
 
 Every byte of a fatbin section is accounted for. An entry that cannot be read is
 listed with its error and the others follow.
 
-exit status: 0; 1 if -a, -k and the entries of FILE choose nothing; 2 trouble, also with
-one entry of many.
+exit status: 0 done; 1 if -a, -k and FILE#ENTRY select nothing; 2 trouble, even with only
+one of the entries.
 
 examples:
   cupatch ls libfoo.so

@@ -290,7 +290,7 @@ const overviewTail = `
 options of every command, before or after its name:
   -q, --quiet     no warnings and no summary, errors only
   -j, --jobs N    work on N things at once (default: one per processor)
-  --color WHEN    auto, always or never; FORCE_COLOR and NO_COLOR are honoured
+  --color WHEN    auto, always or never; FORCE_COLOR and NO_COLOR are honored
   -h, --help      the command's own help
 
 FILE is a cubin, a fatbin, a host object, library, program or archive with

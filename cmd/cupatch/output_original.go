@@ -26,7 +26,7 @@ func originalName(report string) string { return report + ".original" }
 // checkKeep sees that --keep-original has a report to put the old bytes beside.
 func (d *destination) checkKeep(e *env, report string) error {
 	if d.keepOriginal && (report == "" || report == "-") {
-		return e.usagef("--keep-original puts the old bytes beside the report: it needs --report FILE")
+		return e.usagef("--keep-original writes the old bytes next to the report: it needs --report FILE")
 	}
 	return nil
 }

@@ -22,35 +22,35 @@ nothing else changed. The rule language is described in docs/rules.md.
   -e, --rule RULE       a rule; repeatable, applied in order
   -f, --recipe FILE     rules from a recipe
   -p, --param NAME=VAL  value of a recipe's parameter; repeatable
-  -o, --output OUT      write there; a folder for several files; - is standard output
-  -i, --in-place        replace FILE itself; the mode and symbolic links are kept,
-                        hard links are broken
-      --backup SUFFIX   with -i, keep the old file under its name with SUFFIX
-                        appended: --backup .orig
+  -o, --output OUT      write the result to OUT, a folder for several files; - is
+                        standard output
+  -i, --in-place        replace FILE itself; keeps its mode and symbolic links, breaks
+                        hard links
+      --backup SUFFIX   with -i, keep the old file as FILE+SUFFIX: --backup .orig
   -n, --dry-run         write nothing, show what would change
   -U, --context N       lines around each change in the diff (default 3)
   -a, --arch ARCH       only cubins for ARCH; repeatable
-  -k, --kernel GLOB     only kernels named so: mangled, C++ or bare name; repeatable
+  -k, --kernel GLOB     only kernels of this mangled, C++ or bare name; repeatable
       --report FILE     write the edits as JSON, for apply, revert and verify; with -n too
-      --keep-original   with --report: keep the bytes that are overwritten in
-                        FILE.original, so that revert gives back the very file
-      --allow NAMES     do what is refused under these names: value, schedule,
-                        footprint, hidden, class, target
-      --skip-refused    leave refused instructions alone, count them, go on
-      --allow-no-match  it is no failure if the rules match nothing
+      --keep-original   with --report FILE: keep the overwritten bytes in FILE.original,
+                        so that revert restores the file byte for byte
+      --allow NAMES     permit what would be refused: value, schedule, footprint, hidden,
+                        class, target
+      --skip-refused    skip refused instructions, count them and continue
+      --allow-no-match  succeed even if the rules match nothing
       --no-warn NAMES   silence warnings: mercury, relocation, info, wait,
                         scoreboard, stall, reuse, all
-      --again           apply relative changes to a file that already has them
-      --no-grow         fail rather than make a file larger
-      --ignore-guard    apply a recipe though its guard does not hold
+      --again           apply relative changes to a file once more
+      --no-grow         fail if the file would grow
+      --ignore-guard    apply a recipe even if its guard does not hold
       --max-entry N     refuse entries larger than N when decompressed
 
-The diff of the listing goes to standard output unless the file does, or -q is given.
-Every file is planned before any is written; a rule that cannot apply to what it
-matches is an error, and nothing is written.
+A diff of the listing is printed on standard output, unless the file goes there or -q is
+given. All files are planned before any is written. If a rule cannot be applied to an
+instruction that it matches, that is an error, and nothing is written.
 
-exit status: 0; 1 if nothing matched, or an expectation or guard does not hold;
-2 trouble.
+exit status: 0 done; 1 nothing matched, or an expectation or guard does not hold; 2
+trouble.
 
 examples:
   cupatch patch -n -e 'LDG.E.CONSTANT => .EF' kernel.cubin
@@ -182,7 +182,7 @@ func runPatch(e *env, args []string) error {
 		return e.usagef("patch needs a FILE")
 	}
 	if r.allow, err = check.ParseAllow(*allow); err != nil {
-		return e.usageError(fmt.Errorf("--allow: %w", err))
+		return e.usageError(err)
 	}
 	if r.silent, err = check.ParseSilent(*noWarn); err != nil {
 		return e.usageError(fmt.Errorf("--no-warn: %w", err))

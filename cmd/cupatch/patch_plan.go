@@ -142,7 +142,7 @@ func (r *patchRun) checkGuard(f *elfx.File, entries []*elfx.Entry) error {
 	err := r.recipe.CheckGuard(cubins, guardHash)
 	var guard *recipe.GuardError
 	if errors.As(err, &guard) {
-		return &exitError{code: 1, err: fmt.Errorf("%s: %w", f.Name, err), hint: "--ignore-guard applies the recipe all the same"}
+		return &exitError{code: 1, err: fmt.Errorf("%s: %w", f.Name, err), hint: "--ignore-guard applies the recipe anyway"}
 	}
 	if err != nil {
 		return stop(err)

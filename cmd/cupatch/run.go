@@ -14,9 +14,9 @@ import (
 
 const runUsage = `usage: cupatch run FILE -k KERNEL --grid X,Y,Z --block X,Y,Z --arg ARG… [OPTIONS]
 
-Launches a kernel on the GPU, prints a hash of what it left in every buffer, and how
-long it took. With --compare it does so for the same kernel of several files, on the
-same buffers, in turn, and says whether they left the same, bit by bit.
+Launches a kernel on the GPU and prints a hash of the final contents of every buffer, and
+the time of a launch. With --compare, launches the same kernel of several files in turn,
+on the same buffers, and says whether the results are equal, bit by bit.
 
   -k, --kernel GLOB    the kernel, by its mangled, C++ or bare name
   -a, --arch ARCH      only cubins for ARCH; without it, the best one for the GPU
@@ -25,13 +25,13 @@ same buffers, in turn, and says whether they left the same, bit by bit.
       --block X,Y,Z    threads of a block
       --shared BYTES   dynamic shared memory
       --arg ARG        an argument of the kernel; repeatable, in order
-      --check N        look at the results N times, from fresh buffers (default 2)
+      --check N        check the results N times, with fresh buffers (default 2)
       --repeat N       timed launches (default 20); 0 for none
       --warmup N       launches before them (default 3)
-      --reset          fresh buffers before each timed launch too
+      --reset          also use fresh buffers for each timed launch
       --cold           fill the L2 cache with other data before each timed launch
       --device N       the GPU, as the driver numbers them (default 0)
-      --timeout TIME   give up after so long, such as 30s or 2m (default 60s)
+      --timeout TIME   give up after this time, such as 30s or 2m (default 60s)
   -n, --dry-run        check the arguments against the kernel; needs no GPU
       --json           the result as one JSON object
       --max-entry N    refuse entries larger than N when decompressed
@@ -46,18 +46,18 @@ ARG is one of
   ptr:N ptr:N+BYTES                       the address of the buffer that is argument N
   hex:0011aabb                            bytes, for a structure
   null                                    the null pointer
-Integers may end in K, M or G. The sizes must be those that the cubin gives for the
-kernel's parameters.
+Integers may end in K, M or G. The sizes must match the kernel's parameters in the
+cubin.
 
-Times are the GPU's own, of each launch alone: the median, the fastest, and the quartiles.
-The bandwidth counts every byte of every buffer once. Everything runs in a process of
-its own, which a kernel that faults or never ends takes with it, and nothing else.
+Times are measured on the GPU for each launch: median, minimum and quartiles. The
+bandwidth counts every byte of every buffer once. The launches run in a separate process,
+so a kernel that faults or never ends affects nothing else.
 
-NVIDIA's driver is loaded when it is needed: libcuda.so.1, or what the environment
+NVIDIA's driver is loaded when needed: libcuda.so.1, or the library that the environment
 variable CUPATCH_LIBCUDA names. Linux on x86-64 only.
 
-exit status: 0; 1 if the results differ, or the kernel faulted or did not end; 2 trouble,
-also where there is no driver or no GPU.
+exit status: 0 done; 1 the results differ, or the kernel faulted or did not end; 2 trouble,
+including a missing driver or GPU.
 
 examples:
   cupatch run saxpy.cubin -k saxpy --grid 4096 --block 256 --arg u32:1M --arg f32:2.5 \

@@ -22,14 +22,14 @@ prefetch size, width and order; stall cycles, yields, scoreboards and waits; reu
 flags; registers.
 
   -a, --arch ARCH     only cubins for ARCH; repeatable
-  -k, --kernel GLOB   only kernels named so: mangled, C++ or bare name; repeatable
+  -k, --kernel GLOB   only kernels of this mangled, C++ or bare name; repeatable
       --total         one count over all kernels
       --json          one JSON object a line for each kernel
       --max-entry N   refuse entries larger than N when decompressed
 
-The code hash is the one that a recipe's [guard.kernels] takes.
+The code hash can be used in [guard.kernels] of a recipe.
 
-exit status: 0; 1 if -a, -k and the entries of FILE choose nothing; 2 trouble.
+exit status: 0 done; 1 if -a, -k and FILE#ENTRY select nothing; 2 trouble.
 
 examples:
   cupatch stats -k 'gemm*' libfoo.so

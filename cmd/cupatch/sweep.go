@@ -19,15 +19,15 @@ import (
 
 const sweepUsage = `usage: cupatch sweep -f RECIPE -o DIR [OPTIONS] FILE
 
-Writes one variant of FILE for each combination of the recipe's parameters, named by
-their values, and DIR/manifest.json. Combinations that give the same bytes share one
-file, and the manifest says so.
+Writes a variant of FILE for each combination of the recipe's parameters, named after the
+values, and DIR/manifest.json. Combinations that give the same bytes share one file, as
+the manifest shows.
 
   -f, --recipe FILE     the recipe
-  -o, --output DIR      folder for the variants, made if need be
+  -o, --output DIR      folder for the variants, created if needed
   -p, --param NAME=VAL  fix a parameter; repeatable
       --limit N         at most N combinations (default 256)
-  -k, --kernel GLOB     only kernels named so: mangled, C++ or bare name; repeatable
+  -k, --kernel GLOB     only kernels of this mangled, C++ or bare name; repeatable
   -a, --arch ARCH       only cubins for ARCH; repeatable
       --skip-refused    leave refused instructions alone
       --allow NAMES     as for patch
@@ -35,12 +35,12 @@ file, and the manifest says so.
       --max-entry N     refuse entries larger than N when decompressed
   -j, --jobs N          work on N variants at once
 ` + sweepRunUsage + `
-A combination that the rules refuse is in the manifest with its error; the others are
-written. The manifest has no times: the same input gives the same bytes. Where DIR has
-the manifest of an earlier sweep, the files that it names and that are not written again
-are removed, unless they have been changed since.
+A combination that is refused is listed in the manifest with its error; the others are
+written. The manifest has no times: the same input gives the same manifest. If DIR has the
+manifest of an earlier sweep, the files that it names and that are not written again are
+removed, unless they have changed since.
 
-exit status: 0; 1 if a combination has an error or does not pass --run; 2 trouble.
+exit status: 0 done; 1 a combination has an error or does not pass --run; 2 trouble.
 
 example:
   cupatch sweep -f examples/prefetch-sweep.toml -o variants kernel.cubin
@@ -108,7 +108,7 @@ func runSweep(e *env, args []string) error {
 		return e.usagef("sweep needs -f RECIPE and -o DIR")
 	}
 	if r.opts.allow, err = check.ParseAllow(*allow); err != nil {
-		return e.usageError(fmt.Errorf("--allow: %w", err))
+		return e.usageError(err)
 	}
 	if r.recipe, err = loadRecipe(e, *recipe); err != nil {
 		return err

@@ -14,13 +14,13 @@ import (
 )
 
 // sweepRunUsage is the part of sweep's help about --run.
-const sweepRunUsage = `      --run             launch each variant beside the unpatched kernel on a GPU, check
-                        that both leave the same, bit by bit, and rank them by time:
-                        a table on standard output, and DIR/run.json. The kernel is the
-                        one that -k names. A variant that faults or does not end is in
-                        the table and does not end the sweep. Options of the launch,
-                        --grid --block --shared --arg --check --repeat --warmup --reset
-                        --cold --device --timeout (of each variant): as for run
+const sweepRunUsage = `      --run             launch each variant and the unpatched kernel on a GPU, check that
+                        their results are equal, bit by bit, and rank the variants by
+                        time: a table on standard output, and DIR/run.json. -k selects
+                        the kernel. A variant that faults or does not end is listed and
+                        does not end the sweep. Launch options, as for run: --grid
+                        --block --shared --arg --check --repeat --warmup --reset --cold
+                        --device --timeout (for each variant)
 `
 
 // A sweepTrial is what came of running one variant.

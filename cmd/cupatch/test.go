@@ -6,12 +6,12 @@ import (
 
 const testUsage = `usage: cupatch test RECIPE…
 
-Runs the [[test]] sections of recipes: each has a listing before, and the listing
-that the rules must make of it or the error that they must give. No cubin is needed.
+Runs the [[test]] sections of recipes. Each has a listing, and the listing that the rules
+must turn it into or the error that they must give. No cubin is needed.
 
-  -v, --verbose    name the tests that pass
+  -v, --verbose    also name the tests that pass
 
-exit status: 0 all pass; 1 one does not; 2 a recipe cannot be read, or has no tests.
+exit status: 0 all pass; 1 a test fails; 2 a recipe cannot be read, or has no tests.
 
 example:
   cupatch test examples/*.toml

@@ -10,17 +10,16 @@ import (
 
 const verifyUsage = `usage: cupatch verify OLD NEW [--report REPORT]
 
-Proves that NEW is OLD with exactly the edits of REPORT, or lists every other
-difference, by entry, section and instruction. Without a report, NEW must be OLD. Every
+Proves that NEW is OLD with exactly the edits of REPORT, or lists all other differences,
+by entry, section and instruction. Without a report, NEW must equal OLD. Every
 byte of both files is compared: it is equal, or part of an edit, or of an entry that was
 compressed again and whose content is proved. NEW must also have the hash that the
 report gives its output.
 
-      --report FILE    the edits that were meant
+      --report FILE    the intended edits
       --limit N        list at most N differences (default 100, 0: all)
 
-exit status: 0 proved; 1 there are other differences, or an edit is not there; 2
-trouble.
+exit status: 0 proved; 1 there are other differences, or an edit is missing; 2 trouble.
 
 example:
   cupatch verify kernel.cubin tuned.cubin --report tune.json

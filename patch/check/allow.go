@@ -37,7 +37,7 @@ func ParseAllow(s string) (Allow, error) {
 			continue
 		}
 		if !slices.Contains(refuseKinds, name) {
-			return nil, fmt.Errorf("nothing is refused under the name %q; there are %s", name, strings.Join(refuseKinds, ", "))
+			return nil, fmt.Errorf("unknown --allow name %q; want %s", name, strings.Join(refuseKinds, ", "))
 		}
 		a[name] = true
 	}
@@ -51,7 +51,7 @@ func (a Allow) with(b Allow) Allow {
 	return out
 }
 
-func AllowHint(kind string) string { return "--allow " + kind + " does it all the same" }
+func AllowHint(kind string) string { return "--allow " + kind + " permits it" }
 
 // meaningless says what in now means nothing and did not stand in old, and which bits
 // hold it; "" if there is nothing.

@@ -169,7 +169,7 @@ func (s *sectionDiff) contents() {
 		}
 	}
 	if !slices.IsSorted(order) {
-		s.note(Metadata, "order", "the sections stand in another order")
+		s.note(Metadata, "order", "the sections are in another order")
 	}
 }
 

@@ -105,7 +105,7 @@ func (c *comparer) heads() {
 		at := place{e.entry.Container, o.entry.Container, e.arch}
 		if n := o.entry.Number; n < last[at] && !told[at] {
 			told[at] = true
-			c.note(Note{Kind: Loader, What: "order", Text: "the cubins for " + e.arch + " stand in another order in their container"})
+			c.note(Note{Kind: Loader, What: "order", Text: "the cubins for " + e.arch + " are in another order in their container"})
 		} else {
 			last[at] = n
 		}

@@ -28,7 +28,7 @@ func (e Edit) String() string {
 }
 
 // ErrOldWord matches the error of an edit whose old word is not what stands there.
-var ErrOldWord = errors.New("another word stands there")
+var ErrOldWord = errors.New("the old word is different")
 
 // ErrMismatch matches edits that do not fit a file: another old word, no such kernel,
 // another place.

@@ -211,7 +211,7 @@ func (rc *Recipe) readParams() error {
 				return err
 			}
 			if slices.Contains(out.Values, s) {
-				return rc.errorf(at, "value %s stands there twice", s)
+				return rc.errorf(at, "value %s is listed twice", s)
 			}
 			out.Values = append(out.Values, s)
 		}

@@ -132,7 +132,7 @@ func (r *Rule) parseList(p span) (changeList, error) {
 func (r *Rule) checkWhole(l *changeList) error {
 	for _, c := range l.changes {
 		if (c.kind == changeText || c.kind == changeNOP) && len(l.changes) > 1 {
-			return r.errAt(&r.set, c.pos, "a whole instruction stands alone in its list")
+			return r.errAt(&r.set, c.pos, "a whole instruction must be the only change in its list")
 		}
 	}
 	return nil
@@ -242,7 +242,7 @@ func (r *Rule) parseAssign(sc *scanner, c *change) error {
 		c.kind = changeNOP
 		return nil
 	case strings.HasPrefix(strings.TrimLeft(sc.s[sc.i:], " \t+-"), "="):
-		return r.errAt(&r.set, sc.i, "no blanks stand around = in a change").hint("%s=value", c.field)
+		return r.errAt(&r.set, sc.i, "no blanks are allowed around = in a change").hint("%s=value", c.field)
 	default:
 		return r.errAt(&r.set, start, "unexpected %q", sc.s[start:sc.i]).hint(changeHint)
 	}
