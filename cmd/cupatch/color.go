@@ -76,8 +76,8 @@ func paintListing(dst, listing []byte) []byte {
 			line = line[n:]
 		}
 		text := line
-		if i := bytes.LastIndex(line, []byte(" ;")); i >= 0 {
-			text = line[:i+len(" ;")]
+		if i := bytes.IndexByte(line, ';'); i >= 0 {
+			text = line[:i+1]
 		}
 		if t := bytes.TrimLeft(text, " "); len(t) > 0 && t[0] == '.' {
 			put(ansiRed, text)

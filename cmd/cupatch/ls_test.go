@@ -55,7 +55,7 @@ func TestLsFor(t *testing.T) {
 		"ls", "-s", "--for", "sm_89", data+"fatbin/stored.fatbin")
 	want(t, 0, []string{"PTX 6.4  ← compiled by the driver"}, "ls", "-s", "--for", "120", data+"fatbin/stored.fatbin")
 	want(t, 0, []string{"(nothing to load)"}, "ls", "-s", "--for", "70", data+"fatbin/stored.fatbin")
-	want(t, 2, []string{"--for: architecture"}, "ls", "--for", "x", data+"fatbin/stored.fatbin")
+	want(t, 2, []string{`--for: "x" is no architecture`}, "ls", "--for", "x", data+"fatbin/stored.fatbin")
 }
 
 func TestLsNarrowed(t *testing.T) {
