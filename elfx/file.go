@@ -43,6 +43,7 @@ type File struct {
 	entries  []*Entry
 	release  func() error
 	mapped   bool // data is a mapping of a file
+	streamed bool // read from a pipe, which has nothing a second time
 	unpacked bool // from a zip file: offsets are not those of the user's file
 
 	blobMu   sync.Mutex
@@ -102,6 +103,9 @@ func (f *File) ReadOnly() string {
 	}
 	return r.format.readOnly
 }
+
+// Streamed reports whether the file was read from a pipe: it cannot be opened again.
+func (f *File) Streamed() bool { return f.root().streamed }
 
 // Close releases the file. Nothing that came from it may be used afterwards.
 func (f *File) Close() error {

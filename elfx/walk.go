@@ -81,7 +81,11 @@ func openHandle(name string, fd *os.File, opt *Options) (*File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		return Open(name, data, opt)
+		f, err := Open(name, data, opt)
+		if err == nil {
+			f.streamed = true
+		}
+		return f, err
 	}
 	data, release, err := mapFile(fd, st.Size())
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *change) make(d *destination) (err error) {
 		return nil
 	}
 	if c.data != nil {
-		c.file, err = elfx.Open("-", c.data, nil)
+		c.file, err = elfx.Open(c.input, c.data, nil)
 	} else {
 		c.file, err = elfx.OpenFile(c.input, nil)
 	}

@@ -69,7 +69,7 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if r.report != "" {
 		fp.hash = report.HashOf(f.Data())
 	}
-	if f.Name == "-" {
+	if f.Name == "-" || f.Streamed() {
 		fp.data = f.Data()
 	}
 	todo := r.cubins(f, selected)
