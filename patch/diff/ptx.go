@@ -11,8 +11,9 @@ import (
 func plainPTX(src []byte) []byte {
 	names := map[string]string{} // stable name to the one that became it
 	unclear := map[string]bool{}
+	marked := hasInternalMark(src)
 	eachPTXToken(src, func(t []byte) {
-		if !hasInternalMark(t) {
+		if !marked || !hasInternalMark(t) {
 			return
 		}
 		s := StableName(string(t))
@@ -34,7 +35,7 @@ func plainPTX(src []byte) []byte {
 		case file > 0:
 			file++
 		}
-		if hasInternalMark(t) {
+		if marked && hasInternalMark(t) {
 			if s := StableName(string(t)); !unclear[s] {
 				t = []byte(s)
 			}
@@ -45,6 +46,9 @@ func plainPTX(src []byte) []byte {
 }
 
 func hasInternalMark(t []byte) bool {
+	if len(t) < len(internalMarks[0]) { // the shortest
+		return false
+	}
 	for _, mark := range internalMarks {
 		if bytes.Contains(t, []byte(mark)) {
 			return true
