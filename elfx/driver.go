@@ -16,7 +16,7 @@ var integrated = map[int]bool{32: true, 53: true, 62: true, 72: true, 87: true, 
 // RunsOn reports whether machine code for the target runs on a device, given as 89 for
 // compute capability 8.9. The rules are those of the CUDA programming guide ("Binary
 // compatibility", "Family-specific features"): the same major version with a minor version
-// that is not higher, but for the Tegra line; `a` only on that very device; `f` as without
+// that is not higher, but for the Tegra line; `a` only on exactly that device; `f` as without
 // a suffix, since a family is one major version.
 func (t Target) RunsOn(device int) bool {
 	switch {

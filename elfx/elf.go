@@ -104,7 +104,7 @@ func inFile(typ uint32) bool {
 	return true
 }
 
-// end is the offset behind the section's data. Only after checking.
+// end is the offset after the section's data. Only after checking.
 func (s *Section) end() int64 { return s.Offset + int64(s.Size) }
 
 var le = binary.LittleEndian

@@ -43,7 +43,7 @@ func (f *File) readFatbin() {
 	f.scan(r)
 }
 
-// relinkFatbin puts the containers one behind the other again.
+// relinkFatbin puts the containers one after the other again.
 func relinkFatbin(f *File, r *rebuild) (*Output, error) {
 	out, _ := f.rebuildRegion(f.Regions[0], r)
 	return out, nil

@@ -43,7 +43,7 @@ type lz4Match struct{ offset, length int32 }
 
 type lz4Plan struct {
 	match, start, long   []int32
-	run, longRun, length []int32 // the choices behind start, long and match
+	run, longRun, length []int32 // the choices after start, long and match
 }
 
 const lz4Never = 1 << 30

@@ -135,7 +135,7 @@ type splicer struct {
 	swaps   []swap // in order
 }
 
-// swap replaces a part of the file, which lies behind those that were replaced before. The
+// swap replaces a part of the file, which lies after those that were replaced before. The
 // body may still be added to.
 func (s *splicer) swap(off, end int64, body *Output) { s.swaps = append(s.swaps, swap{off, end, body}) }
 

@@ -67,7 +67,7 @@ func (f *File) readPE() {
 			continue
 		}
 		last = int64(off + size)
-		// What lies behind the virtual size only fills the file's alignment.
+		// What lies after the virtual size only fills the file's alignment.
 		if v := uint64(virtual); v != 0 && v < size && isZero(b[off+v:off+size]) {
 			size = v
 		}

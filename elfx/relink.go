@@ -85,13 +85,13 @@ func (m *movedSection) shifts() bool {
 	return false
 }
 
-// A group is a run of sections that are written anew and that lie one behind the other.
+// A group is a run of sections that are written anew and that lie one after the other.
 type group struct {
 	secs    []*movedSection
 	end     int64    // of its place in the old file
 	size    int64    // of its new content
 	large   bool     // which does not fit its place
-	table   int64    // room for program headers behind it, then where they are
+	table   int64    // room for program headers after it, then where they are
 	headers []byte   // what is there
 	cut     [2]int64 // what is cut out of the old file
 	body    *Output  // what its place becomes, up to the cut
@@ -197,7 +197,7 @@ func (g *hostELF) sectionOf(r *Region) *Section {
 }
 
 // groups lays out the sections that are not in a segment of our own: those that fit
-// the place that they have together, one behind the other, keep it.
+// the place that they have together, one after the other, keep it.
 func (g *hostELF) groups() []*group {
 	var out []*group
 	for _, m := range g.moved {

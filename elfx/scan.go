@@ -12,7 +12,7 @@ import (
 type Account struct {
 	Headers int64 // of containers and entries
 	Payload int64 // stored bytes of entries, without padding
-	Padding int64 // zero bytes: behind payloads and between containers
+	Padding int64 // zero bytes: after payloads and between containers
 	Damaged int64 // bytes of entries and containers whose headers make no sense
 	Other   int64 // bytes that are none of these: not zero, and in no container
 }
@@ -132,7 +132,7 @@ func (s *finder) collect(pos, stop int64) []int64 {
 	for ; pos < stop; pos += cachedWindow {
 		to := min(pos+cachedWindow, stop)
 		for _, magic := range [][]byte{fatbinMagicBytes, elfMagic} {
-			// What starts in the window may end behind it.
+			// What starts in the window may end after it.
 			b := s.data[:min(to+int64(len(magic))-1, s.end)]
 			for at := pos; ; at++ {
 				i := bytes.Index(b[at:], magic)

@@ -187,7 +187,7 @@ func (m *meter) Read(b []byte) (int, error) {
 }
 
 // spool copies r to a temporary file. Its name is removed at once where the system
-// allows that, so that nothing stays behind whatever ends the program.
+// allows that, so that nothing stays behind, whatever ends the program.
 func spool(r io.Reader) (*os.File, int64, error) {
 	fd, err := os.CreateTemp("", "cupatch-")
 	if err != nil {

@@ -30,7 +30,7 @@ func (k FlowKind) String() string { return flowNames[k] }
 // Flow says what an instruction does to control.
 type Flow struct {
 	Kind FlowKind
-	// Conditional says that control may also go on behind the instruction because of its
+	// Conditional says that control may also go on after the instruction because of its
 	// guard, of a predicate that it reads, or of the state of the warp (BRA.DIV).
 	Conditional bool
 }
@@ -40,7 +40,7 @@ func (f Flow) EndsBlock() bool {
 	return f.Kind != FlowNone && f.Kind != FlowReserve && f.Kind != FlowWarpSync
 }
 
-// NeverPasses reports whether control never goes on behind the instruction, not even
+// NeverPasses reports whether control never goes on after the instruction, not even
 // after a return.
 func (f Flow) NeverPasses() bool {
 	switch f.Kind {

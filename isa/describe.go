@@ -147,7 +147,7 @@ func (t *Table) bitRows(v *Variant) []BitRow {
 	return joinRows(v, &means)
 }
 
-// joinRows makes rows of neighbouring bits that mean the same.
+// joinRows makes rows of neighboring bits that mean the same.
 func joinRows(v *Variant, means *[128][]string) []BitRow {
 	var rows []BitRow
 	for b := range means {

@@ -14,8 +14,8 @@ type SyntaxError struct {
 	Text     string
 	Pos      int    // of the first byte that does not fit
 	Expected string // what would fit there
-	Problem  string // what is wrong with what stands there, where it is clear what it should be
-	Meant    string // a name that looks like what stands there
+	Problem  string // what is wrong with what is there, where it is clear what it should be
+	Meant    string // a name that looks like what is there
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("column %d: %s", e.Pos+1, e.Reason()) }

@@ -12,7 +12,7 @@ type Group struct {
 	Name    string // unique within the variant: `evict`, `size`, or `mod84` where no name is known
 	Field   Field
 	Values  []GroupValue // by the field's value
-	Operand int          // -1 for a modifier of the opcode, else the operand it stands at
+	Operand int          // -1 for a modifier of the opcode, else the operand it is at
 	Default int          // the value that prints nothing, or -1
 }
 

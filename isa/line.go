@@ -13,8 +13,8 @@ type Line struct {
 	HasPC      bool
 	Control    Control // DefaultControl where the line has none
 	HasControl bool
-	Nvidia     bool // the code is in NVIDIA's notation, behind the text
-	Word       Word // of a comment /* 0xLO 0xHI */ behind the text
+	Nvidia     bool // the code is in NVIDIA's notation, after the text
+	Word       Word // of a comment /* 0xLO 0xHI */ after the text
 	HasWord    bool
 	Text       string // the instruction, guard included
 	TextPos    int    // where Text starts in the line
@@ -22,7 +22,7 @@ type Line struct {
 
 // ParseLine reads `TEXT`, `[B01----:R2:W0:Y:S04] TEXT`, or a line of a listing,
 // `/*0070*/ [B01----:R2:W0:Y:S04] TEXT ; // comment`. A control code in NVIDIA's notation
-// may stand behind the text, before or after the semicolon. Behind the semicolon may be
+// may stand after the text, before or after the semicolon. After the semicolon may be
 // comments, /*…*/ and //…, and nothing else.
 func ParseLine(s string) (Line, error) {
 	l := Line{Control: DefaultControl}

@@ -238,7 +238,7 @@ func newPlace(s *Slot, w textWalk) *place {
 	return p
 }
 
-// behind returns the literal that follows element j of alternative a of piece i of v, where
+// after returns the literal that follows element j of alternative a of piece i of v, where
 // it is always the same.
 func behind(v *Variant, i int, a Alt, j int) string {
 	if j+1 < len(a) {

@@ -51,8 +51,8 @@ func (a Alt) plain(choice bool) bool {
 	return true
 }
 
-// registerPart returns an operand's text from where its register is to stand: behind
-// signs, or behind the bracket of an address.
+// registerPart returns an operand's text from where its register is to stand: after
+// signs, or after the bracket of an address.
 func registerPart(text string) string {
 	if i := strings.LastIndexByte(text, '['); strings.HasSuffix(text, "]") &&
 		(strings.HasPrefix(text, "[") || strings.HasPrefix(text, "desc[") || strings.HasPrefix(text, "gdesc[")) {
@@ -61,7 +61,7 @@ func registerPart(text string) string {
 	return strings.TrimLeft(text, "-~|+")
 }
 
-// startsWith reports whether s starts with a field that no name goes on behind.
+// startsWith reports whether s starts with a field that ends where the name ends.
 func startsWith(s, field string) bool {
 	rest, ok := strings.CutPrefix(s, field)
 	return ok && (rest == "" || !isWordByte(rest[0]))

@@ -77,7 +77,7 @@ func Replace(f *elfx.File, x *elfx.Entry, data []byte, opt elfx.RewriteOptions) 
 		if err := proveOthers(f, now, func(a *elfx.Entry) bool { return a == x }); err != nil {
 			return err
 		}
-		// A smaller cubin has zeros behind it where the entry is stored.
+		// A smaller cubin has zeros after it where the entry is stored.
 		got, err := now.Entries()[x.Number-1].Data()
 		if err == nil && !bytes.HasPrefix(got, data) {
 			err = fmt.Errorf("entry %d is not %d bytes of the new cubin", x.Number, len(data))

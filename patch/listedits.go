@@ -14,8 +14,8 @@ import (
 )
 
 // ListingEdits compares an edited listing with a cubin and returns the edits that
-// turn the cubin into what the listing says. Lines that say what stands there are no
-// edits; a line whose --hex word is not what stands there is an error. What a rule may not
+// turn the cubin into what the listing says. Lines that say what is there are no
+// edits; a line whose --hex word is not what is there is an error. What a rule may not
 // make of an instruction is refused here too, unless it is allowed, and so is what
 // changing instructions in place cannot do: another order, fewer lines where most of the
 // kernel is listed, another header.

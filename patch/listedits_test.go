@@ -162,7 +162,7 @@ func TestListingErrors(t *testing.T) {
 	}
 }
 
-// TestListingShape sees that a listing is refused which cannot be honoured by changing
+// TestListingShape sees that a listing is refused which cannot be honored by changing
 // instructions in place: lines in another order, lines left out or put in, a header that
 // makes no sense.
 func TestListingShape(t *testing.T) {

@@ -20,7 +20,7 @@ type WriteOption struct {
 	// an error leaves everything as it was. Devices and pipes are not checked.
 	Check func(path string) error
 	// Old is the file at the path as it was when what is written was made from it. Where
-	// another stands there by now the error is [ErrChanged]. nil: whatever is there.
+	// another is there by now the error is [ErrChanged]. nil: whatever is there.
 	Old fs.FileInfo
 	// New is for a file that replaces nothing: where there is something at the path the
 	// error is fs.ErrExist. Such files are not synced.
@@ -117,7 +117,7 @@ func WriteFile(path string, opt WriteOption, write func(io.Writer) error) (err e
 	return replace(f.Name(), path, opt.Old)
 }
 
-// replace renames a temporary file to path, unless another file than old stands there by
+// replace renames a temporary file to path, unless another file than old is there by
 // now. Of several programs that replace files of one folder so, one at a time does it.
 func replace(tmp, path string, old fs.FileInfo) error {
 	if old != nil {

@@ -14,7 +14,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// color reports whether standard output gets colours: --color decides, then
+// color reports whether standard output gets colors: --color decides, then
 // FORCE_COLOR, then NO_COLOR and TERM=dumb, then whether it is a terminal.
 func (e *env) color() bool {
 	switch e.colorMode {

@@ -44,7 +44,7 @@ func (r *diffRun) printer(a, b *diffSide) *diff.Printer {
 	return p
 }
 
-// paintDiff colours pieces of the report: fields that changed stand out in a line that
+// paintDiff colors pieces of the report: fields that changed stand out in a line that
 // did.
 func paintDiff(m diff.Mark, s string) string {
 	color := map[diff.Mark]string{
@@ -54,7 +54,7 @@ func paintDiff(m diff.Mark, s string) string {
 	return color + s + ansiReset
 }
 
-// ansiYellow is the colour of what changed in a line.
+// ansiYellow is the color of what changed in a line.
 const ansiYellow = "\x1b[33m"
 
 type noOutput struct{}

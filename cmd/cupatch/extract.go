@@ -283,7 +283,7 @@ func (x *extraction) toStdout(want []*elfx.Entry) error {
 	return err
 }
 
-// entryData returns what is written for an entry: PTX without the zeros behind it.
+// entryData returns what is written for an entry: PTX without the zeros after it.
 // buf is memory that may be used.
 func entryData(e *elfx.Entry, buf []byte) ([]byte, error) {
 	data, err := e.DataIn(buf)

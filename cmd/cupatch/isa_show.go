@@ -171,7 +171,7 @@ func (e *env) showClass(d *isa.Description) {
 	}
 }
 
-// showGroup prints a modifier group, equal neighbours as one.
+// showGroup prints a modifier group, equal neighbors as one.
 func (e *env) showGroup(g isa.GroupDescription) {
 	where := "of the opcode"
 	if g.Operand >= 0 {

@@ -54,7 +54,7 @@ func (n contextLines) check(e *env) error {
 	return nil
 }
 
-// printDiff writes a diff, coloured if that is wanted.
+// printDiff writes a diff, colored if that is wanted.
 func (e *env) printDiff(diff []byte) {
 	if !e.color() {
 		e.stdout.Write(diff)

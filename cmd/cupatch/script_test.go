@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the command as a user would, one behaviour a script.
+// TestScripts runs the command as a user would, one behavior a script.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

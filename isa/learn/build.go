@@ -137,7 +137,7 @@ func silentPieces(name string) []isa.Piece {
 	}
 }
 
-// joinPieces merges neighbours that have no tests.
+// joinPieces merges neighbors that have no tests.
 func joinPieces(ps []isa.Piece) []isa.Piece {
 	var out []isa.Piece
 	for _, p := range ps {

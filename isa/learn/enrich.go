@@ -88,7 +88,7 @@ func (c *class) enrich(samples []isa.Word) bool {
 }
 
 // pickBase takes the sample with the best text. Where none has a text, it looks among
-// their neighbours, and where those have none either but are accepted, the class is
+// their neighbors, and where those have none either but are accepted, the class is
 // silent.
 func (c *class) pickBase(samples []isa.Word, best *int) bool {
 	var words []isa.Word
@@ -126,7 +126,7 @@ func (c *class) pick(words []isa.Word, best *int) bool {
 	return c.text != ""
 }
 
-// neighbours returns the words that differ from w in one or two bits.
+// neighbors returns the words that differ from w in one or two bits.
 func neighbours(w isa.Word) []isa.Word {
 	var ws []isa.Word
 	for b := 16; b < 105; b++ {

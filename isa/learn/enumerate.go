@@ -197,7 +197,7 @@ func (c *class) baseAlt(lo, hi int) isa.Alt {
 	return compact(alt)
 }
 
-// compact joins neighbouring literals.
+// compact joins neighboring literals.
 func compact(alt isa.Alt) isa.Alt {
 	var out isa.Alt
 	for _, e := range alt {

@@ -357,7 +357,7 @@ func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
 			wrong = append(wrong, r)
 		}
 	}
-	// Where neighbours are wrong together, the cut between them was a guess.
+	// Where neighbors are wrong together, the cut between them was a guess.
 	for i := 1; i < len(wrong); i++ {
 		a, b := wrong[i-1], wrong[i]
 		if c.onlyModifiers(a.hi, b.lo) {

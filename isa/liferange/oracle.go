@@ -83,7 +83,7 @@ const batch = 12000
 const kernelCost = 8
 
 // Ask returns an answer for every word of every kernel. The words of a kernel stand one
-// behind the other, an EXIT after the last. Where nvdisasm refuses a kernel, its words are
+// after the other, an EXIT after the last. Where nvdisasm refuses a kernel, its words are
 // asked for in smaller ones, down to one word.
 func (o *Oracle) Ask(kernels [][]isa.Word) ([][]Answer, error) {
 	out := make([][]Answer, len(kernels))

@@ -1,4 +1,4 @@
-// Package nearest finds what a misspelt name was meant to be.
+// Package nearest finds what a misspelled name was meant to be.
 package nearest
 
 import "strings"

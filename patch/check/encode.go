@@ -68,7 +68,7 @@ func EncodeLineIn(c *code.State, in *listing.Inst, old isa.Word, allow Allow) (i
 	return w, nil
 }
 
-// encodeText encodes the text of a line; whole reports that it is not what stands there.
+// encodeText encodes the text of a line; whole reports that it is not what is there.
 func encodeText(t *isa.Table, in *listing.Inst, old isa.Word, allow Allow) (w isa.Word, whole bool, err error) {
 	if in.Text == t.Text(t.Decode(old), in.PC) {
 		return old, false, nil

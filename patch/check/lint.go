@@ -63,8 +63,8 @@ func (w Warning) String() string {
 	return s + " [" + w.Name + "]"
 }
 
-// Lint returns the warnings for edits of a cubin, wherever they come from; of its kernels
-// those are looked at that stand at the offsets of edits. A plan has its warnings already.
+// Lint returns the warnings for edits of a cubin, wherever they come from; looking at the
+// kernels at the offsets of edits. A plan has its warnings already.
 func Lint(t *code.Target, edits []edit.Edit, silent map[string]bool) []Warning {
 	by := map[uint64][]edit.Edit{} // by the kernel's offset
 	for _, e := range edits {
@@ -219,7 +219,7 @@ func (l *linter) stall(e edit.Edit, now isa.Control) {
 	}
 }
 
-// reuseReach is how far behind a reuse flag the lint looks for its reader, in
+// reuseReach is how far after a reuse flag the lint looks for its reader, in
 // instructions.
 const reuseReach = 8
 
@@ -276,7 +276,7 @@ func (f footprint) writes(reg int) bool {
 	return f.file == "R" && f.reg >= 0 && reg >= f.reg && reg < f.reg+f.count
 }
 
-// readBetween reports whether an instruction behind from, up to to, reads a register.
+// readBetween reports whether an instruction between from and to reads a register.
 func (l *linter) readBetween(reg, from, to int) bool {
 	for j := from + 1; j <= to; j++ {
 		if readsRegister(l.code.View(j), reg) {

@@ -33,7 +33,7 @@ func TestExpectationsOfOthers(t *testing.T) {
 		class                   Class
 		says                    string
 	}{
-		// The code behind moves, and the padding at the end becomes shorter.
+		// The code after moves, and the padding at the end becomes shorter.
 		{"75", "moved target, less padding", kernel75, "EXIT\n", "EXIT\nNOP\nNOP\nNOP\n", SameCode, ""},
 		{"75", "immediate", kernel75, "0x3f800000", "0x40000000", CodeDiffers, "imm: 0x3f800000 → 0x40000000"},
 		{"75", "immediate of IMAD", kernel75, "R2, 0x6", "R2, 0x7", CodeDiffers, "imm: 0x6 → 0x7"},

@@ -113,7 +113,7 @@ func NewCode(c *elfx.Cubin, k *elfx.Kernel, t *isa.Table) *Code {
 // newCode makes the code of kernel i of m ready.
 //
 // Code of architectures before sm_70, whose instructions are not 128 bits wide, and bytes
-// behind the last whole instruction are compared as they are.
+// after the last whole instruction are compared as they are.
 func newCode(m *Module, i int) *Code {
 	k := &m.Cubin.Kernels()[i]
 	c := &Code{
@@ -172,7 +172,7 @@ func (b *codeBuilder) goal(to uint64) {
 const returnReach = 64
 
 // returns finds the return addresses that a MOV puts into a register for a following
-// CALL: an immediate that is the address behind that CALL.
+// CALL: an immediate that is the address after that CALL.
 func (b *codeBuilder) returns() {
 	for i, in := range b.all {
 		f, ok := in.Constant()
@@ -191,7 +191,7 @@ func (b *codeBuilder) returns() {
 	}
 }
 
-// live lists the instructions that are no padding: NOPs at the end, and those behind
+// live lists the instructions that are no padding: NOPs at the end, and those after
 // an instruction that control never passes and that no branch goes to.
 func (b *codeBuilder) live() {
 	n := b.n

@@ -26,7 +26,7 @@ func readCubin(tb testing.TB, path string) []byte {
 }
 
 // assemble returns words for lines of text, each with an optional control code and
-// label in front. A label behind BRA stands for its address.
+// label in front. A label after BRA stands for its address.
 func assemble(tb testing.TB, t *isa.Table, lines string) []isa.Word {
 	tb.Helper()
 	labels := map[string]int{}
@@ -422,7 +422,7 @@ func TestRandomRegisters(t *testing.T) {
 		table := TableFor(c)
 		a := NewCode(c, k, table)
 		by := uint64(2 * (1 + r.Intn(20)))
-		// The register behind the last one is RZ.
+		// The register after the last one is RZ.
 		if a.Unknown > 0 || a.Len() == 0 || uint64(k.Regs)+by > 254 {
 			return
 		}

@@ -104,11 +104,11 @@ func (c *Code) same(o *Code) bool {
 	return true
 }
 
-// rest returns the bytes behind the last whole word.
+// rest returns the bytes after the last whole word.
 func (c *Code) rest() []byte { return c.data[len(c.data)/isa.WordSize*isa.WordSize:] }
 
 // inPlace compares instruction by instruction. It reports false, and leaves nothing
-// behind, when something differs that calls for an alignment.
+// after, when something differs that calls for an alignment.
 func (d *CodeDiff) inPlace() bool {
 	a, b := d.A, d.B
 	if !bytes.Equal(a.rest(), b.rest()) {

@@ -73,7 +73,7 @@ func TestSections(t *testing.T) {
 }
 
 // TestModificationTime changes the time of the source file in a line table, which stands
-// behind its name and the number of its folder.
+// after its name and the number of its folder.
 func TestModificationTime(t *testing.T) {
 	r := changed(t, "sm_90/pair.cubin", func(c *elfx.Cubin, data []byte) {
 		s := c.Section(".debug_line")

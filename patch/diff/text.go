@@ -265,7 +265,7 @@ func (c *Code) appendLine(dst []byte, i int) []byte {
 	}
 	n := len(dst)
 	dst = listing.Style{}.AppendLine(dst, c.Table, w, pc)
-	// Without what the listing says behind the instruction.
+	// Without what the listing says after the instruction.
 	if at := bytes.LastIndex(dst[n:], []byte(" ;")); at >= 0 {
 		dst = dst[:n+at+2]
 	}

@@ -10,7 +10,7 @@ import (
 // Instructions of which operands stand for more registers than they name.
 var (
 	doubles = []string{"DADD", "DFMA", "DMNMX", "DMUL", "DSETP"}
-	// As many as their size says: what is loaded, the first register behind the guard,
+	// As many as their size says: what is loaded, the first register after the guard,
 	// and what is stored, the last operand.
 	loads  = []string{"ATOM", "ATOMG", "ATOMS", "LD", "LDC", "LDCU", "LDG", "LDL", "LDS", "ULDC"}
 	stores = []string{"ATOM", "ATOMG", "ATOMS", "RED", "REDG", "ST", "STG", "STL", "STS"}

@@ -27,7 +27,7 @@ func (e Edit) String() string {
 	return fmt.Sprintf("%s+%#x: %s → %s", e.Kernel, e.PC, e.OldText, e.NewText)
 }
 
-// ErrOldWord matches the error of an edit whose old word is not what stands there.
+// ErrOldWord matches the error of an edit whose old word is not what is there.
 var ErrOldWord = errors.New("the old word is different")
 
 // ErrMismatch matches edits that do not fit a file: another old word, no such kernel,
@@ -38,7 +38,7 @@ var ErrMismatch = errors.New("the edits do not fit the file")
 type OldWordError struct {
 	Edit  Edit
 	Found isa.Word
-	Done  bool // the new word stands there already
+	Done  bool // the new word is there already
 }
 
 func (e *OldWordError) Error() string {

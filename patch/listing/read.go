@@ -23,7 +23,7 @@ type Inst struct {
 	Text    string       // bare
 	Word    *isa.Word    // of a listing with --hex
 
-	nvidia bool // the code stood behind the text
+	nvidia bool // the code stood after the text
 }
 
 // A KernelHeader is what the header line of a kernel says of it, NAME aside:

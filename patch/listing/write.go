@@ -16,7 +16,7 @@ type ControlStyle uint8
 // The notations.
 const (
 	ControlCuasm  ControlStyle = iota // [B01----:R2:W0:Y:S04]
-	ControlNvidia                     // &req={1,0} &rd=0x2 … behind the text, as nvdisasm 12.8 has it
+	ControlNvidia                     // &req={1,0} &rd=0x2 … after the text, as nvdisasm 12.8 has it
 	ControlNone
 )
 
@@ -24,7 +24,7 @@ const (
 // `/*0070*/ [B------:R-:W2:-:S04] @P0 TEXT ;`.
 type Style struct {
 	Control ControlStyle
-	Hex     bool // both halves of the word behind the text
+	Hex     bool // both halves of the word after the text
 	Labels  bool // label lines, and comments with labels and symbols
 	Stable  bool // no addresses, labels instead; padding left out
 }
@@ -111,7 +111,7 @@ func Targets(t *isa.Table, data []byte) []uint64 {
 }
 
 // appendLabelled writes label lines before the targets of branches, and comments
-// behind instructions that name a label or are relocated. Everything else stays, so
+// after instructions that name a label or are relocated. Everything else stays, so
 // that the listing can be applied.
 func (s Style) appendLabelled(dst []byte, t *isa.Table, c *code.Kernel) []byte {
 	targets := Targets(t, c.Data)
@@ -147,7 +147,7 @@ func appendLabel(dst []byte, pc uint64) []byte {
 }
 
 // appendStable writes a listing made for checking in: labels numbered in order
-// instead of addresses, and no padding behind the last instruction.
+// instead of addresses, and no padding after the last instruction.
 func (s Style) appendStable(dst []byte, t *isa.Table, c *code.Kernel) []byte {
 	returns := returnAddresses(t, c.Data)
 	targets := Targets(t, c.Data)
@@ -185,7 +185,7 @@ func (s Style) appendStable(dst []byte, t *isa.Table, c *code.Kernel) []byte {
 const returnReach = 64
 
 // returnAddresses returns, by the address of the MOV, the return addresses that MOVs put
-// into a register for a following CALL: immediates that are the address behind it.
+// into a register for a following CALL: immediates that are the address after it.
 func returnAddresses(t *isa.Table, data []byte) map[uint64]uint64 {
 	out := map[uint64]uint64{}
 	for pc := uint64(0); pc+isa.WordSize <= uint64(len(data)); pc += isa.WordSize {

@@ -123,7 +123,7 @@ func TestRecipe(t *testing.T) {
 var position = regexp.MustCompile(`^r\.toml:\d+:\d+: |^(all|wide|pair|run): |r\.toml: \w+: (before|after):\d+:`)
 
 // TestRecipeMutations breaks the recipe in more than 200 ways, one letter of one word
-// at a time. Each must give an error with its place: a misspelt word must not be
+// at a time. Each must give an error with its place: a misspelled word must not be
 // overlooked, and must not change what is edited.
 func TestRecipeMutations(t *testing.T) {
 	free := regexp.MustCompile(`^(description|name|toolkit)\b|^kernel = `) // what is said there is free

@@ -18,7 +18,7 @@ type LocateError struct {
 	Kernel string
 	PC     uint64
 	Msg    string
-	// Moved says that the kernel may stand at another place, where relocating finds it.
+	// Moved says that the kernel may be at another place, where relocating finds it.
 	Moved bool
 }
 
@@ -36,7 +36,7 @@ type Located struct {
 }
 
 // Locate finds the places of a report's edits in targets and checks every old word.
-// With relocate, a kernel may stand at another offset than the report says, or in
+// With relocate, a kernel may be at another offset than the report says, or in
 // another entry of the same architecture, as long as its code is the same; revert
 // exchanges old and new.
 func (f *File) Locate(targets []*code.Target, relocate, revert bool) ([]Located, error) {

@@ -273,7 +273,7 @@ func (w *writer) file(f *File) {
 var ErrReport = errors.New("bad report")
 
 // Parse reads a report, from cupatch or from any program. Unknown keys are
-// refused: a misspelt one must not be overlooked. What a program has to give is format,
+// refused: a misspelled one must not be overlooked. What a program has to give is format,
 // and for each edit kernel, pc, old, and new or new_text.
 func Parse(data []byte) (*Report, error) {
 	if len(bytes.TrimSpace(data)) == 0 {

@@ -44,7 +44,7 @@ type item struct {
 	pos      int
 
 	gap      bool
-	run      bool // a count stands behind the pattern
+	run      bool // a count stands after the pattern
 	min, max int  // of a gap or a run; max < 0 is no limit
 
 	guard  *guardPattern
@@ -62,7 +62,7 @@ type atomPattern struct {
 type guardPattern struct {
 	uniform bool
 	any     bool // `*`: 0 to 6
-	not     bool // `!` stands there
+	not     bool // `!` is there
 	index   uint8
 	pos     int
 }

@@ -178,7 +178,7 @@ func (sc *scanner) token() string {
 	return rest[:end]
 }
 
-// wordAt returns what stands at the scanner up to the next blank, for messages.
+// wordAt returns what is at the scanner up to the next blank, for messages.
 func (sc *scanner) wordAt() string {
 	rest := sc.s[sc.i:]
 	if i := strings.IndexAny(rest, " \t\r\n;"); i > 0 {

@@ -41,7 +41,7 @@ func (c *check) collect(cubin *elfx.Cubin, arch string) {
 }
 
 // compareUnique asks nvdisasm about every distinct word, once, and compares. An
-// instruction counts as often as it occurs. The words lie one behind the other from
+// instruction counts as often as it occurs. The words lie one after the other from
 // address 0 in the order of their value, so relative targets are not those of the files.
 func (c *check) compareUnique() {
 	for _, arch := range slices.SortedFunc(maps.Keys(c.words), byNumber) {

@@ -187,7 +187,7 @@ func (s *Source) splices(r *rand.Rand, n int) []isa.Word {
 	return out
 }
 
-// windows returns words of real code with every value of 8 to 10 neighbouring bits.
+// windows returns words of real code with every value of 8 to 10 neighboring bits.
 func (s *Source) windows(r *rand.Rand, n int) []isa.Word {
 	if len(s.Real) == 0 {
 		return nil

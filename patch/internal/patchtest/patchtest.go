@@ -92,7 +92,7 @@ func Parse(tb testing.TB, data []byte) *elfx.Cubin {
 	return c
 }
 
-// Control is the default control code, with a blank behind it.
+// Control is the default control code, with a blank after it.
 const Control = "[B------:R-:W-:-:S01] "
 
 // Lines gives each line the default control code and the end.
