@@ -2,6 +2,7 @@ package isa_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/isa"
@@ -60,5 +61,30 @@ func checkCase(t *testing.T, table *isa.Table, c cases.Case) {
 		t.Errorf("%q of %s: %v", c.Text, c.Class, err)
 	} else if text := table.Text(table.Decode(bare), 0); text != c.Text {
 		t.Errorf("%q of %s, encoded from its text alone, prints as %q", c.Text, c.Class, text)
+	}
+}
+
+// TestWords decodes words that a table once had wrong; the texts are nvdisasm's.
+func TestWords(t *testing.T) {
+	cs, err := cases.ReadWords(filepath.Join("testdata", "words.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cs {
+		table, err := isa.Load(c.Arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := table.Decode(c.Word)
+		text := strings.Join(strings.Fields(table.Text(in, 0)), " ")
+		switch {
+		case in.Status == isa.StatusUnknown || in.Status == isa.StatusIllegal || in.BadSched:
+			text = cases.Refused
+		case in.Status == isa.StatusSilent:
+			text = cases.Silent
+		}
+		if want := strings.Join(strings.Fields(c.Text), " "); text != want {
+			t.Errorf("%s %v: got %q, nvdisasm says %q", c.Arch, c.Word, text, want)
+		}
 	}
 }

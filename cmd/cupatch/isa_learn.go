@@ -33,9 +33,12 @@ What could not be explained is reported at the end, and the exit status is then 
       --update           FILE is there already: its classes are tested, only what is wrong or
                          missing is learned; its base and the bits that ptxas emits
                          where a text leaves them open stay
+      --trust            take the classes of the table as they are, until words of the whole
+                         table show one to be wrong
       --seed-from FILE   a cubin, library or folder with code of the architecture, or a
                          table of another one; may be repeated
-      --no-scan          do not try all opcodes
+      --no-scan          do not look for classes: neither in all opcodes nor in the classes of
+                         other architectures
       --tests N          random words that a class has to predict (default 2000)
       --mutants N        words of seeds and examples with bits flipped that the whole table
                          has to predict (default 200000)
@@ -62,6 +65,7 @@ func runIsaLearn(e *env, args []string) error {
 	out := fs.StringP("output", "o", "", "")
 	base := fs.String("base", "", "")
 	update := fs.Bool("update", false, "")
+	trust := fs.Bool("trust", false, "")
 	seeds := fs.StringArray("seed-from", nil, "")
 	noScan := fs.Bool("no-scan", false, "")
 	tests := fs.Int("tests", 2000, "")
@@ -93,7 +97,7 @@ func runIsaLearn(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	opt := learn.Options{Arch: a, NVDisasm: *tool, Cache: *cache, Scan: !*noScan, Tests: *tests, Mutants: *mutants, Workers: *workers}
+	opt := learn.Options{Arch: a, NVDisasm: *tool, Cache: *cache, Scan: !*noScan, Tests: *tests, Mutants: *mutants, Workers: *workers, Trust: *trust}
 	file := &isa.TableFile{Arch: a, Tool: version}
 	start, baseFile, err := startingTables(*base, *out, *update)
 	if err != nil {
@@ -205,7 +209,7 @@ func (e *env) summarize(opt *learn.Options, out *learn.Outcome, bad int) {
 		e.warnf("not tried: words of real code (--seed-from)")
 	}
 	if !opt.Scan && !opt.SkipSearch {
-		e.warnf("not tried: all opcodes (--no-scan)")
+		e.warnf("not tried: all opcodes, and the classes of other architectures (--no-scan)")
 	}
 }
 

@@ -185,7 +185,7 @@ const (
 // many others as opt says.
 func Run(t *isa.Table, oracle Oracle, real []isa.Word, opt Options) (*Report, error) {
 	r := &run{table: t, oracle: oracle, opt: opt, real: real, known: map[class]bool{}, before: map[string]*Batch{},
-		report: &Report{Arch: t.Arch().String(), Seed: opt.Seed}, kinds: map[[2]string]*Kind{}, met: map[string]bool{}}
+		report: &Report{Arch: t.Arch().String(), Seed: opt.Seed, Kinds: []Kind{}}, kinds: map[[2]string]*Kind{}, met: map[string]bool{}}
 	for _, v := range t.Variants() {
 		r.known[class{v.Value.Opcode(), v.Class}] = true
 	}

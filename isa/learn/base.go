@@ -10,19 +10,18 @@ import (
 
 // adopt tests the variants of a related architecture: those that predict every one of
 // their random words are taken as they are, the others are learned anew from words of
-// theirs.
+// theirs. With Trust all are taken, until a word of the whole table shows one to be wrong.
 func (l *run) adopt(o *session, vs []*isa.Variant, t *isa.Table) {
 	for _, v := range vs {
-		ws := Sample(t, v, l.opt.Tests)
-		if len(ws) == 0 {
-			// Silent, or with a single legal schedule: learned anew.
-			ws = PlainWords(v)
-			for i, n := range o.ClassOf(ws) {
-				l.pool.add(n, ws[i])
-			}
-			continue
+		n, trusted := l.opt.Tests, l.opt.Trust && !hasAliases(v)
+		if trusted {
+			n = 6
 		}
-		if holds(o, v, t, ws) {
+		ws, printed := TestWords(t, v, n)
+		if hasAliases(v) {
+			v, t, ws = l.adoptAliases(o, v, t, ws)
+		}
+		if len(ws) > 0 && (trusted && printed || holds(o, v, t, ws)) {
 			res := Result{Opcode: uint16(v.Value.Opcode()), Class: v.Class, Variant: v, Tested: len(ws)}
 			l.mu.Lock()
 			l.known[key{res.Opcode, res.Class}] = res
@@ -34,10 +33,35 @@ func (l *run) adopt(o *session, vs []*isa.Variant, t *isa.Table) {
 			l.pool.add(v.Class, ws[0])
 			continue
 		}
-		for i, n := range o.ClassOf(ws[:min(len(ws), 6)]) {
-			l.pool.add(n, ws[i])
+		if len(ws) == 0 { // with a single legal schedule, say
+			ws = PlainWords(v)
 		}
+		l.pool.find(o, ws[:min(len(ws), 6)])
 	}
+}
+
+// adoptAliases returns v, a variant of t, or v with aliases that the control code turns off,
+// with its table and words of it that show them.
+func (l *run) adoptAliases(o *session, v *isa.Variant, t *isa.Table, ws []isa.Word) (*isa.Variant, *isa.Table, []isa.Word) {
+	off := unaliased(ws)
+	if holds(o, v, t, off) {
+		return v, t, append(ws, off...)
+	}
+	w := aliasesOff(v)
+	own := isa.NewTable(o.Arch, []*isa.Variant{w})
+	if !holds(o, w, own, off) {
+		return v, t, append(ws, off...)
+	}
+	return w, own, append(ws, off...)
+}
+
+// TestWords returns up to n words that v, a variant of t, has to predict, with texts where it
+// has any, and whether it has.
+func TestWords(t *isa.Table, v *isa.Variant, n int) (ws []isa.Word, printed bool) {
+	if ws = sampleOf(t, v, n, isa.StatusKnown); len(ws) > 0 {
+		return ws, true
+	}
+	return sampleOf(t, v, n, isa.StatusSilent), false
 }
 
 // PlainWords returns words of v in which nothing is set that need not be, with an ordinary
@@ -106,7 +130,8 @@ func (l *run) cousin(o *session, k key, hard []isa.Word) (Result, bool) {
 	vs := l.cousins[k]
 	for _, v := range vs[:min(len(vs), maxCousins)] {
 		t := isa.NewTable(o.Arch, []*isa.Variant{v})
-		if ws := Sample(t, v, l.opt.Tests); len(ws) > 0 && holds(o, v, t, slices.Concat(ws, hard)) {
+		ws, _ := TestWords(t, v, l.opt.Tests)
+		if len(ws) > 0 && holds(o, v, t, slices.Concat(ws, hard)) {
 			return Result{Opcode: k.op, Class: k.name, Variant: v, Tested: len(ws)}, true
 		}
 	}
@@ -163,6 +188,11 @@ func schedules(w isa.Word) []isa.Word {
 // are free, at several densities of change, with random control codes and guards. It
 // always returns the same words.
 func Sample(t *isa.Table, v *isa.Variant, n int) []isa.Word {
+	return sampleOf(t, v, n, isa.StatusKnown)
+}
+
+// sampleOf is like Sample, for words of the status.
+func sampleOf(t *isa.Table, v *isa.Variant, n int, status isa.Status) []isa.Word {
 	h := fnv.New64a()
 	h.Write([]byte(v.Class))
 	rng := rand.New(rand.NewPCG(h.Sum64(), v.Value.Lo))
@@ -196,8 +226,11 @@ func Sample(t *isa.Table, v *isa.Variant, n int) []isa.Word {
 		}
 		w = w.AndNot(v.Mask).Or(v.Value)
 		w = randomControl(rng.Uint64(), w, v.Sched)
+		if try%8 == 7 { // some classes have no other schedule
+			w = w.AndNot(schedMask)
+		}
 		w = w.AndNot(v.Mask).Or(v.Value)
-		if in := t.Decode(w); in.Variant == v && in.Status == isa.StatusKnown && !in.BadSched {
+		if in := t.Decode(w); in.Variant == v && in.Status == status && !in.BadSched {
 			ws = append(ws, w)
 		}
 	}

@@ -51,6 +51,7 @@ type Options struct {
 	Done     func(Result) // called for each class learned, one at a time
 	Base     *isa.Table   // a related architecture, or an older table, whose variants are tried first
 	Related  []*isa.Table // of other architectures: their classes are looked for, and their variants tried
+	Trust    bool         // take the variants of Base as they are, until words show them wrong
 	// Sample is called for each word that is kept as an example of a class, and Samples
 	// are such words of an earlier run. After a run that has come to the end of its
 	// search, Searched is called; with SkipSearch no search is made.
@@ -85,6 +86,11 @@ func Learn(opt Options) (*Outcome, error) {
 		defer o.Close()
 		os = append(os, o.session())
 	}
+	return newRun(opt, os[0].QuietNaN).learn(os)
+}
+
+// newRun returns the run of opt with an nvdisasm that calls every NaN quiet, or not.
+func newRun(opt Options, quietNaN bool) *run {
 	p := newPool()
 	p.sample = opt.Sample
 	for name, ws := range opt.Samples {
@@ -92,8 +98,8 @@ func Learn(opt Options) (*Outcome, error) {
 			p.add(name, w)
 		}
 	}
-	l := &run{opt: opt, cousins: cousinsOf(opt.Related, os[0].QuietNaN), pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}, tries: map[key]int{}, sampled: map[*isa.Variant]bool{}}
-	if os[0].QuietNaN && opt.Base != nil {
+	l := &run{opt: opt, cousins: cousinsOf(opt.Related, quietNaN), pool: p, known: map[key]Result{}, results: map[key]Result{}, hard: map[key][]isa.Word{}, tries: map[key]int{}, sampled: map[*isa.Variant]bool{}}
+	if quietNaN && opt.Base != nil {
 		vs := make([]*isa.Variant, len(opt.Base.Variants()))
 		for i, v := range opt.Base.Variants() {
 			vs[i] = quietNaNs(v)
@@ -102,14 +108,19 @@ func Learn(opt Options) (*Outcome, error) {
 	}
 	for _, r := range opt.Known {
 		if r.Variant != nil {
-			if os[0].QuietNaN {
+			if quietNaN {
 				r.Variant = quietNaNs(r.Variant)
 			}
 			Simplify(r.Variant)
 		}
 		l.known[key{r.Opcode, r.Class}] = r
 	}
-	if !opt.SkipSearch {
+	return l
+}
+
+// learn asks in the sessions until all is learned.
+func (l *run) learn(os []*session) (*Outcome, error) {
+	if !l.opt.SkipSearch {
 		if err := l.search(os); err != nil {
 			return nil, err
 		}
@@ -120,7 +131,7 @@ func Learn(opt Options) (*Outcome, error) {
 			return nil, err
 		}
 		out.Results = l.sorted()
-		if opt.Mutants == 0 {
+		if l.opt.Mutants == 0 {
 			return out, nil
 		}
 		var err error
@@ -145,16 +156,6 @@ func (l *run) search(os []*session) error {
 			return err
 		}
 	}
-	src := l.source()
-	if err := each(os, func(i int, o *session) {
-		rng := rand.New(rand.NewPCG(23, uint64(i)))
-		for _, s := range wordgen.Sorts() {
-			l.pool.find(o, s.Make(src, rng, searchWords/len(os)))
-		}
-		l.pool.find(o, src.Spread(rng, searchEach))
-	}); err != nil {
-		return err
-	}
 	if err := each(os, func(i int, o *session) {
 		n := len(l.opt.Seeds)
 		l.pool.seed(o, l.opt.Seeds[n*i/len(os):n*(i+1)/len(os)])
@@ -162,9 +163,15 @@ func (l *run) search(os []*session) error {
 		return err
 	}
 	if l.opt.Scan {
+		src := l.source()
 		if err := each(os, func(i int, o *session) {
 			n := 4096 / len(os)
 			l.pool.scan(o, n*i, n*(i+1))
+			rng := rand.New(rand.NewPCG(23, uint64(i)))
+			for _, s := range wordgen.Sorts() {
+				l.pool.find(o, s.Make(src, rng, searchWords/len(os)))
+			}
+			l.pool.find(o, src.Spread(rng, searchEach/len(os)))
 		}); err != nil {
 			return err
 		}
@@ -287,7 +294,7 @@ func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Vari
 		c.note("%v", err)
 		return nil, 0, 0
 	}
-	v := c.variant()
+	v := c.withAliasOff(c.variant())
 	for round := 0; ; round++ {
 		n := min(tests, 150<<round)
 		misses := c.predict(v, c.random(v, n), 6)
@@ -315,7 +322,7 @@ func (c *class) learn(samples []isa.Word, tests int, hard []isa.Word) (*isa.Vari
 			c.note("%v", err)
 			return v, len(misses), n
 		}
-		v = c.variant()
+		v = c.withAliasOff(c.variant())
 	}
 }
 
@@ -346,18 +353,32 @@ func (c *class) solveAll() error {
 	return c.solve()
 }
 
-// checkSchedules compares which schedules are legal and returns the number of those
-// that are not as v says.
+// checkSchedules compares which schedules are legal. Where there are fewer than v says, it
+// adds a piece to v that refuses the others; it returns the number of those that are legal
+// and should not be.
 func (c *class) checkSchedules(v *isa.Variant) int {
-	ws := schedules(c.base)
 	t := isa.NewTable(c.o.Arch, []*isa.Variant{v})
-	wrong := 0
+	f := fieldOf(append(schedField.Bits(), 122, 123, 124))
+	ws := make([]isa.Word, 1<<f.Width())
+	for i := range ws {
+		ws[i] = f.MustSet(c.base, uint64(i))
+	}
+	p := isa.Piece{Tests: []isa.Test{{Field: f}}, Table: make([]uint16, len(ws)), Alts: []isa.Alt{nil}}
+	wrong, fewer := 0, false
 	for i, a := range c.o.Ask(ws) {
 		in := t.Decode(ws[i])
-		if a.OK != ((in.Status == isa.StatusKnown || in.Status == isa.StatusSilent) && !in.BadSched) {
+		legal := (in.Status == isa.StatusKnown || in.Status == isa.StatusSilent) && !in.BadSched
+		switch {
+		case legal && !a.OK:
+			fewer = true
+			p.Table[i] = isa.PieceIllegal
+		case !legal && a.OK:
 			wrong++
-			c.note("%s: schedule legal %v, thought %v", ws[i], a.OK, !a.OK)
+			c.note("%s: schedule legal, thought not", ws[i])
 		}
+	}
+	if fewer {
+		v.Template = append(slices.Clone(v.Template), dropUnused(p))
 	}
 	return wrong
 }

@@ -196,10 +196,7 @@ func randomControl(r uint64, w isa.Word, s isa.Sched) isa.Word {
 	w = ctl.Set(w.AndNot(controlMask))
 	top := r >> 16 & uint64(s&7)
 	if ctl.Yield {
-		top = []uint64{0, 0, 0, 0, 1, 2, 3, 5}[r>>25&7]
-		if s&isa.SchedUniform != 0 && top == 3 {
-			top = 4
-		}
+		top = []uint64{0, 0, 0, 0, 1, 2, 4, 5}[r>>25&7] // 3 is not legal everywhere, and see aliasOff
 	}
 	w = isa.Bits(122, 124).MustSet(w, top)
 	guard := r >> 20 & 31
@@ -208,10 +205,6 @@ func randomControl(r uint64, w isa.Word, s isa.Sched) isa.Word {
 	}
 	return guardField.MustSet(w, guard)
 }
-
-// aliasOff is the test of the control code with which nvdisasm prints no alias of IMAD:
-// batch number 3.
-var aliasOff = isa.Test{Field: fieldOf([]int{109, 122, 123, 124}), Kind: isa.TestEq, Arg: 3 << 1}
 
 func bitsOfWord(m isa.Word) []int {
 	var bs []int
@@ -233,9 +226,6 @@ type unit struct {
 func (c *class) units(w isa.Word) []unit {
 	var us []unit
 	rest := c.free.AndNot(controlMask.AndNot(reuseMask))
-	if w.Bit(109) == 0 {
-		rest = rest.AndNot(reuseMask) // a batch number
-	}
 	for _, op := range c.operands {
 		us = append(us, unit{mask: op.field.Mask(), op: op})
 		rest = rest.AndNot(op.field.Mask())
@@ -265,10 +255,6 @@ func (c *class) shrink(v *isa.Variant, m miss) (miss, []unit) {
 		return out
 	}
 	now := check([]isa.Word{w})[0]
-	if now == nil && aliasOff.Outcome(m.w) == 1 {
-		w = aliasOff.Field.MustSet(w, aliasOff.Arg)
-		now = check([]isa.Word{w})[0]
-	}
 	if now == nil {
 		return m, nil // the control code or guard is at fault
 	}
@@ -323,9 +309,6 @@ func (c *class) learnFrom(v *isa.Variant, m miss, stubborn bool) error {
 		default:
 			deps = append(deps, c.testFor(u.op, m.w)...)
 		}
-	}
-	if aliasOff.Outcome(m.w) == 1 {
-		deps = append(deps, c.addTest(aliasOff, aliasOff.Arg))
 	}
 	deps = union(nil, deps)
 	switch {

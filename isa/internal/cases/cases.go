@@ -102,3 +102,45 @@ func Write(dir string, a, base isa.Arch, cs []Case) error {
 	}
 	return os.WriteFile(filepath.Join(dir, a.String()+".txt"), []byte(b.String()), 0o644)
 }
+
+// Refused is the text of a word that nvdisasm refuses.
+const Refused = ".refused"
+
+// A WordCase is a word of an architecture, and its text at address 0.
+type WordCase struct {
+	Arch isa.Arch
+	Word isa.Word
+	Text string
+}
+
+// ReadWords reads a file of words: a line for each, with the architecture, the word and the
+// text, which may be missing.
+func ReadWords(name string) ([]WordCase, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var out []WordCase
+	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		arch, rest, _ := strings.Cut(line, " ")
+		a, err := isa.ParseArch(arch)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, i+1, err)
+		}
+		w, text, err := isa.ParseWord(rest)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, i+1, err)
+		}
+		out = append(out, WordCase{a, w, strings.TrimSpace(text)})
+	}
+	return out, nil
+}
+
+// WriteWords writes a file of words.
+func WriteWords(name string, cs []WordCase) error {
+	var b strings.Builder
+	for _, c := range cs {
+		fmt.Fprintf(&b, "%s %v %s\n", c.Arch, c.Word, c.Text)
+	}
+	return os.WriteFile(name, []byte(b.String()), 0o644)
+}

@@ -1,5 +1,6 @@
 // Classcases asks nvdisasm for one word of every encoding class of every instruction table,
-// and writes them to isa/testdata/classes, where the tests of package isa read them:
+// and writes them to isa/testdata/classes, where the tests of package isa read them. It asks
+// for the texts of the words in isa/testdata/words.txt too, words that a table once had wrong:
 //
 //	go run ./isa/internal/classcases NVDISASM OLD
 //
@@ -19,14 +20,18 @@ import (
 
 // samples is the number of words of a class of which the one with the longest text becomes
 // the case.
-const samples = 40
+const samples = 12
 
 func main() {
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "usage: go run ./isa/internal/classcases NVDISASM OLD")
 		os.Exit(2)
 	}
-	if err := run(filepath.Join("isa", "testdata", "classes")); err != nil {
+	err := run(filepath.Join("isa", "testdata", "classes"))
+	if err == nil {
+		err = answerWords(filepath.Join("isa", "testdata", "words.txt"))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "classcases:", err)
 		os.Exit(1)
 	}
@@ -68,16 +73,7 @@ func writeArch(dir string, a, base isa.Arch) error {
 	if err != nil {
 		return err
 	}
-	tool := os.Args[1]
-	if a.SM < 75 {
-		tool = os.Args[2]
-	}
-	cache, err := os.MkdirTemp("", "classcases-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(cache)
-	o, err := learn.OpenOracle(tool, a, cache)
+	o, err := open(a)
 	if err != nil {
 		return err
 	}
@@ -86,19 +82,60 @@ func writeArch(dir string, a, base isa.Arch) error {
 	if err != nil {
 		return err
 	}
-	var own []cases.Case
+	var vs []*isa.Variant
 	for _, v := range table.Variants() {
-		if shared[cases.KeyOf(v.Value, v.Class)] {
-			continue
+		if !shared[cases.KeyOf(v.Value, v.Class)] {
+			vs = append(vs, v)
 		}
-		c, err := choose(o, table, v)
-		if err != nil {
-			return err
-		}
-		own = append(own, c)
+	}
+	own, err := choose(o, table, vs)
+	if err != nil {
+		return err
 	}
 	fmt.Printf("%s: %d classes, %d cases shared with %s\n", a, len(table.Variants()), len(shared), base)
 	return cases.Write(dir, a, base, own)
+}
+
+// open starts the nvdisasm that knows a.
+func open(a isa.Arch) (*learn.Oracle, error) {
+	tool := os.Args[1]
+	if a.SM < 75 {
+		tool = os.Args[2]
+	}
+	return learn.OpenOracle(tool, a, filepath.Join(os.TempDir(), "classcases"))
+}
+
+// answerWords asks for the texts of the words in a file.
+func answerWords(name string) error {
+	cs, err := cases.ReadWords(name)
+	if err != nil {
+		return err
+	}
+	byArch := map[isa.Arch][]int{}
+	for i, c := range cs {
+		byArch[c.Arch] = append(byArch[c.Arch], i)
+	}
+	for a, is := range byArch {
+		o, err := open(a)
+		if err != nil {
+			return err
+		}
+		ws := make([]isa.Word, len(is))
+		for k, i := range is {
+			ws[k] = cs[i].Word
+		}
+		said, err := texts(o, ws)
+		o.Close()
+		if err != nil {
+			return err
+		}
+		for k, i := range is {
+			if cs[i].Text = said[k]; said[k] == "" {
+				cs[i].Text = cases.Refused
+			}
+		}
+	}
+	return cases.WriteWords(name, cs)
 }
 
 // sharedCases returns the classes of the table whose case in base's file holds for it
@@ -168,19 +205,36 @@ func say(table *isa.Table, in isa.Inst) string {
 	return table.Text(in, 0)
 }
 
-// choose returns the case of v: of several words the one with the longest text.
-func choose(o *learn.Oracle, table *isa.Table, v *isa.Variant) (cases.Case, error) {
-	ws := learn.Sample(table, v, samples)
-	if len(ws) == 0 {
-		// Silent, or with a single legal schedule.
-		ws = learn.PlainWords(v)
+// choose returns a case of each of vs.
+func choose(o *learn.Oracle, table *isa.Table, vs []*isa.Variant) ([]cases.Case, error) {
+	var all []isa.Word
+	end := make([]int, len(vs)) // of each variant's words
+	for i, v := range vs {
+		ws, _ := learn.TestWords(table, v, samples)
+		all = append(append(all, ws...), learn.PlainWords(v)...)
+		end[i] = len(all)
 	}
-	best := cases.Case{}
-	said, err := texts(o, ws)
+	said, err := texts(o, all)
 	if err != nil {
-		return best, err
+		return nil, err
 	}
-	for i, text := range said {
+	var out []cases.Case
+	for i, start := 0, 0; i < len(vs); i++ {
+		c, err := longest(table, vs[i], all[start:end[i]], said[start:end[i]])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+		start = end[i]
+	}
+	return out, nil
+}
+
+// longest returns the case of v: of its words the one with the longest text, as nvdisasm
+// said them.
+func longest(table *isa.Table, v *isa.Variant, ws []isa.Word, texts []string) (cases.Case, error) {
+	best := cases.Case{}
+	for i, text := range texts {
 		in := table.Decode(ws[i])
 		if in.Variant != v || in.BadSched || text == "" || len(text) <= len(best.Text) {
 			continue

@@ -109,12 +109,17 @@ func random(r *rand.Rand) isa.Word {
 	return w
 }
 
-// control gives w, three times of four, a schedule and a guard that every class has.
+// control gives w, five times of eight, a schedule and a guard that every class has, and
+// once the schedule 0, the only one of some classes.
 func control(w isa.Word, r *rand.Rand) isa.Word {
-	if r.IntN(4) == 0 {
-		return w
-	}
 	x := r.Uint64()
+	switch r.IntN(8) {
+	case 0, 1:
+		return w
+	case 2:
+		w = isa.ReuseField.MustSet(isa.Bits(105, 109).MustSet(w, 0), 0)
+		return isa.GuardField.MustSet(isa.GuardNot.MustSet(w, 0), x&7)
+	}
 	c := isa.Control{Stall: uint8(1 + x%11), Yield: x>>8&1 == 1, WBar: uint8(x >> 9 & 7), RBar: uint8(x >> 12 & 7), Wait: uint8(x >> 15 & 63)}
 	w = c.Set(w.AndNot(controlMask))
 	if x>>21&3 > 0 {
