@@ -257,7 +257,7 @@ func (e *Entry) decode(buf []byte) ([]byte, error) {
 }
 
 // Done says that the entry's bytes will not be needed soon. Where the file is mapped,
-// the memory that they take is given back; they can be read again all the same.
+// the memory that they take is given back; they can still be read again.
 func (e *Entry) Done() {
 	if e.PayloadOffset >= 0 {
 		e.File.drop(e.PayloadOffset, e.PayloadOffset+e.PayloadSize)

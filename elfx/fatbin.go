@@ -73,7 +73,7 @@ type Container struct {
 	HeaderSize int64
 	Size       int64 // with header
 	Entries    []*Entry
-	Err        error // damage; entries that could be read are there all the same
+	Err        error // damage; entries that could be read are still there
 	damaged    int64 // bytes that belong to no entry because of it
 }
 

@@ -31,7 +31,7 @@ type File struct {
 	Size    int64
 	Regions []*Region
 	Members []*File
-	Err     error // damage to the file's own structure; what was found is there all the same
+	Err     error // damage to the file's own structure; what was found is still there
 	// Info is what the system said of the file when it was opened; nil for data in memory.
 	Info fs.FileInfo
 

@@ -16,7 +16,7 @@ type pending struct {
 }
 
 // read completes v. The tables of the program are checked by tests, so that nothing
-// can be wrong with them here; a class that is damaged all the same has no text.
+// can be wrong with them here; a class that is nevertheless damaged has no text.
 func (p *pending) read(v *Variant) {
 	p.once.Do(func() {
 		r := newTableReader(nil)

@@ -85,7 +85,7 @@ func SplitControl(s string) (code *Control, text string, pos int, err error) {
 		code, text = &c, strings.TrimLeft(text[end:], " \t")
 	}
 	pos = len(s) - len(text)
-	text, behind, found, err := cutNvidia(text)
+	text, suffix, found, err := cutNvidia(text)
 	if err == nil && found && code != nil {
 		err = errTwoCodes
 	}
@@ -93,7 +93,7 @@ func SplitControl(s string) (code *Control, text string, pos int, err error) {
 		return nil, "", 0, err
 	}
 	if found {
-		code = &behind
+		code = &suffix
 	}
 	return code, strings.TrimRight(text, " \t\r"), pos, nil
 }
@@ -122,7 +122,7 @@ func wordIn(comment string) (w Word, ok bool, err error) {
 		return w, false, nil
 	}
 	if w, _, err = ParseWord(comment); err != nil {
-		return w, false, fmt.Errorf("the word behind the text: %w", err)
+		return w, false, fmt.Errorf("the word after the text: %w", err)
 	}
 	return w, true, nil
 }

@@ -165,7 +165,7 @@ func placesOf(v *Variant) []picked[[]*place] {
 				}
 				x := newPlace(&a[j].Slot, w)
 				x.op.Place = number
-				x.pair = x.op.IsReg && strings.HasPrefix(behind(v, i, a, j), ".64")
+				x.pair = x.op.IsReg && strings.HasPrefix(following(v, i, a, j), ".64")
 				number++
 				list = append(list, x)
 				w.last = ""
@@ -238,9 +238,9 @@ func newPlace(s *Slot, w textWalk) *place {
 	return p
 }
 
-// after returns the literal that follows element j of alternative a of piece i of v, where
+// following returns the literal that follows element j of alternative a of piece i of v, where
 // it is always the same.
-func behind(v *Variant, i int, a Alt, j int) string {
+func following(v *Variant, i int, a Alt, j int) string {
 	if j+1 < len(a) {
 		return a[j+1].Lit
 	}

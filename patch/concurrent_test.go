@@ -41,7 +41,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Errorf("the second: %v, want that the file was changed", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, first) {
-		t.Errorf("the file changed all the same, %v", err)
+		t.Errorf("the file changed anyway, %v", err)
 	}
 	if _, err := b.WriteFile(filepath.Join(filepath.Dir(path), "other.cubin"), WriteOption{}); err != nil {
 		t.Errorf("another path: %v", err)

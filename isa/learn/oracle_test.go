@@ -135,7 +135,7 @@ func checkAnswers(t *testing.T, o *Oracle) {
 }
 
 // A word that is of two classes ends nvdisasm, which does not say where it stands; the
-// others get their answers all the same.
+// others still get their answers.
 func TestAskFatal(t *testing.T) {
 	o := openOracle(t, "nvdisasm", isa.Arch{SM: 75}).session()
 	both := isa.Word{Lo: 0x43cfe7ca00d97321, Hi: 0x000202ddd1007212} // ald_PHYS_ and ald__PATCH_RaNonRZOffset_P_RbRZ

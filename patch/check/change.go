@@ -25,7 +25,7 @@ type Refusal struct {
 // Error is the refusal as a message.
 func (r *Refusal) Error() string { return "refused: " + r.Msg }
 
-// Hint returns how it is done all the same.
+// Hint returns how to permit it.
 func (r *Refusal) Hint() string { return AllowHint(r.Kind) }
 
 // refuse returns a refusal, or nil where it is allowed.
