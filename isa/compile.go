@@ -3,6 +3,7 @@ package isa
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -17,6 +18,10 @@ type program struct {
 	others []check
 	maxLen int // an upper bound for the length of the text
 	does   atomic.Pointer[behavior]
+
+	table       *Table // that decodes with it, or nil
+	effectsOnce sync.Once
+	effects     *EffectProgram // see Inst.effectProgram
 }
 
 // A check is a choice of which some entries are no text.

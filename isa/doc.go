@@ -11,6 +11,8 @@
 // nvdisasm as a black box and kept as text under isa/tables. The package knows
 // nothing of files, ELF or containers.
 //
+// Which registers an instruction reads and writes is data too: see [Inst.Effects].
+//
 // # Security
 //
 // Words and text may come from anywhere; no input makes the package panic, hang or

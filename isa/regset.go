@@ -154,6 +154,3 @@ func (s RegSet) String() string {
 	}
 	return strings.Join(parts, " ")
 }
-
-// Effects are the registers that an instruction reads and writes.
-type Effects struct{ Reads, Writes RegSet }

@@ -24,6 +24,7 @@ type Table struct {
 	operands sync.Map
 	// opcodeBits has what OpcodeBits returns, by opcode.
 	opcodeBits [numOpcodes]atomic.Pointer[Word]
+	effects    effectsTable
 
 	namesOnce sync.Once
 	names     map[string][]*candidate
@@ -34,6 +35,7 @@ type candidate struct {
 	mask, value Word
 	v           *Variant
 	pending     *pending // what is still to read of v, or nil
+	table       *Table
 	prog        atomic.Pointer[program]
 	enc         atomic.Pointer[encodeForm]
 }
@@ -60,7 +62,7 @@ func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
 	t.byVariant = make([]*candidate, len(vs))
 	for i, n := range order {
 		v, c := vs[n], &t.cands[i]
-		c.mask, c.value, c.v, c.pending = v.Mask, v.Value, v, pend[v]
+		c.mask, c.value, c.v, c.pending, c.table = v.Mask, v.Value, v, pend[v], t
 		t.byVariant[n] = c
 	}
 	i := 0
@@ -135,6 +137,7 @@ func (c *candidate) program() *program {
 	if p == nil {
 		c.complete()
 		p = compile(c.v)
+		p.table = c.table
 		c.prog.Store(p)
 	}
 	return p

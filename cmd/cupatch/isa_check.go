@@ -37,6 +37,9 @@ disagrees, or when --time ran out before all was compared.
   -a, --arch ARCH      sm_90, sm_90a, 90a, …
       --nvdisasm PATH  NVIDIA's disassembler (default: nvdisasm in the search path)
       --table FILE     the table to check (default: the one in the program)
+      --effects        compare the registers that instructions read and write with the life
+                       ranges of nvdisasm, for each different word of FILE… and random ones
+      --effects-from FILE  the effects to check (default: those in the program)
       --samples N      random words of the table's classes (default 10000)
       --words N        words of each sort that is made without the table (default 2500)
       --foreign        change words of the code for other architectures in FILE… too
@@ -51,6 +54,7 @@ disagrees, or when --time ran out before all was compared.
 examples:
   cupatch isa check --arch sm_90 --nvdisasm /usr/local/cuda/bin/nvdisasm libfoo.so
   cupatch isa check --arch sm_90 --words 200000 --time 20m --state sm_90.jsonl libfoo.so
+  cupatch isa check --effects --arch sm_90 --samples 20000 libfoo.so
 `
 
 func init() {
@@ -66,6 +70,7 @@ type checkRun struct {
 	foreign  bool
 	state    string
 	asJSON   bool
+	effects  string // the effects file to check, "" for those in the program
 	opt      check.Options
 }
 
@@ -75,6 +80,8 @@ func runIsaCheck(e *env, args []string) error {
 	arch := archFlag(fs)
 	fs.StringVar(&r.nvdisasm, "nvdisasm", "nvdisasm", "")
 	table := fs.String("table", "", "")
+	effects := fs.Bool("effects", false, "")
+	fs.StringVar(&r.effects, "effects-from", "", "")
 	fs.IntVar(&r.opt.Samples, "samples", 10000, "")
 	fs.IntVar(&r.opt.Words, "words", 2500, "")
 	fs.BoolVar(&r.foreign, "foreign", false, "")
@@ -104,22 +111,33 @@ func runIsaCheck(e *env, args []string) error {
 		return err
 	}
 	words, status := r.realWords(rest)
-	report, err := r.compare(words)
-	if err != nil {
-		return err
-	}
-	if r.asJSON {
-		err = e.printJSON(report)
+	var wrong bool
+	if *effects || r.effects != "" {
+		wrong, err = r.reportEffects(words)
 	} else {
-		r.print(report)
+		wrong, err = r.reportTexts(words)
 	}
-	if len(report.Kinds) > 0 || !report.Complete {
+	if wrong {
 		status = worse(status, 1)
 	}
 	if err == nil {
 		err = silent(status)
 	}
 	return err
+}
+
+// reportTexts compares texts and prints the outcome; it reports whether anything disagrees.
+func (r *checkRun) reportTexts(words []isa.Word) (bool, error) {
+	report, err := r.compare(words)
+	if err != nil {
+		return false, err
+	}
+	if r.asJSON {
+		err = r.printJSON(report)
+	} else {
+		r.print(report)
+	}
+	return len(report.Kinds) > 0 || !report.Complete, err
 }
 
 // realWords returns the different words of the code in files for the table's

@@ -43,6 +43,9 @@ What could not be explained is reported at the end, and the exit status is then 
       --mutants N        words of seeds and examples with bits flipped that the whole table
                          has to predict (default 200000)
       --workers N        processes of nvdisasm (default 2)
+      --effects          learn which registers the instructions of a table in the program
+                         read and write, and write that file; --base is then such a file
+      --seed N           of the random words for --effects (default 1)
       --cache DIR        where finished classes are kept, so that an interrupted run goes
                          on where it stopped (default: the user's cache folder)
 
@@ -52,6 +55,7 @@ questions. Without one, every question starts a process.
 examples:
   cupatch isa learn --arch sm_90a --nvdisasm nvdisasm --seed-from lib/ -o sm_90a.txt
   cupatch isa learn --arch sm_103 --base isa/tables/sm_100.txt -o sm_103.txt
+  cupatch isa learn --effects --arch sm_90a -o isa/tables/effects/sm_90a.txt
 `
 
 func init() {
@@ -72,6 +76,8 @@ func runIsaLearn(e *env, args []string) error {
 	mutants := fs.Int("mutants", 200000, "")
 	workers := fs.Int("workers", 2, "")
 	cache := fs.String("cache", "", "")
+	effects := fs.Bool("effects", false, "")
+	seed := fs.Uint64("seed", 1, "")
 	if _, err := e.parse(fs, args); err != nil {
 		return err
 	}
@@ -96,6 +102,9 @@ func runIsaLearn(e *env, args []string) error {
 	version, err := toolVersion(*tool)
 	if err != nil {
 		return err
+	}
+	if *effects {
+		return e.learnEffects(a, *tool, version, *base, *out, *seed)
 	}
 	opt := learn.Options{Arch: a, NVDisasm: *tool, Cache: *cache, Scan: !*noScan, Tests: *tests, Mutants: *mutants, Workers: *workers, Trust: *trust}
 	file := &isa.TableFile{Arch: a, Tool: version}

@@ -29,7 +29,7 @@ const (
 	registers                           = 128 // of each kernel, in the top byte of sh_info
 )
 
-// An elfWriter puts sections after an ELF header.
+// An elfWriter puts sections behind an ELF header.
 type elfWriter struct {
 	body    []byte // what follows the header
 	headers []byte

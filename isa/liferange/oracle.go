@@ -12,6 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -59,6 +62,7 @@ func (o *Oracle) Close() { os.RemoveAll(o.dir) }
 
 var (
 	exit = isa.Word{Lo: 0x794d, Hi: 0x000fea0003800000} // EXIT on every architecture
+	nop  = isa.Word{Lo: 0x7918, Hi: 0x000fc00000000000} // NOP on every architecture
 	// probe is `FADD R0, R0, +SNAN` on every architecture.
 	probe        = isa.Word{Lo: 0x7f80000100007421, Hi: 0x000fca0000000000}
 	probeEffects = func() (e isa.Effects) {
@@ -83,7 +87,7 @@ const batch = 12000
 const kernelCost = 8
 
 // Ask returns an answer for every word of every kernel. The words of a kernel stand one
-// after the other, an EXIT after the last. Where nvdisasm refuses a kernel, its words are
+// behind the other, an EXIT after the last. Where nvdisasm refuses a kernel, its words are
 // asked for in smaller ones, down to one word.
 func (o *Oracle) Ask(kernels [][]isa.Word) ([][]Answer, error) {
 	out := make([][]Answer, len(kernels))
@@ -107,6 +111,20 @@ func (o *Oracle) ask(kernels [][]isa.Word, out [][]Answer) error {
 	if err != nil || complaint == "" {
 		return err
 	}
+	if bad := located(complaint, kernels); len(bad) > 0 {
+		rest := slices.Clone(kernels)
+		for _, b := range bad {
+			rest[b[0]] = slices.Clone(rest[b[0]])
+			rest[b[0]][b[1]] = nop
+		}
+		if err := o.ask(rest, out); err != nil {
+			return err
+		}
+		for _, b := range bad {
+			out[b[0]][b[1]] = Answer{Complaint: complaint}
+		}
+		return nil
+	}
 	if len(kernels) > 1 {
 		half := len(kernels) / 2
 		if err := o.ask(kernels[:half], out[:half]); err != nil {
@@ -120,6 +138,21 @@ func (o *Oracle) ask(kernels [][]isa.Word, out [][]Answer) error {
 	}
 	out[0][0] = Answer{Complaint: complaint}
 	return nil
+}
+
+var named = regexp.MustCompile(`Section '\.text\.k([0-9]+)', pc= 0x([0-9a-f]+)`)
+
+// located returns the words that a complaint names, as kernel and number.
+func located(complaint string, kernels [][]isa.Word) [][2]int {
+	var bad [][2]int
+	for _, m := range named.FindAllStringSubmatch(complaint, -1) {
+		k, err1 := strconv.Atoi(m[1])
+		pc, err2 := strconv.ParseUint(m[2], 16, 64)
+		if i := int(pc / isa.WordSize); err1 == nil && err2 == nil && k < len(kernels) && i < len(kernels[k]) {
+			bad = append(bad, [2]int{k, i})
+		}
+	}
+	return bad
 }
 
 // run asks nvdisasm once. It returns its complaint, or fills out.

@@ -1,0 +1,518 @@
+package liferange
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// Options say how to learn the effects of an architecture.
+type Options struct {
+	Seed    uint64   // of the random words
+	Tool    string   // version of the nvdisasm that is asked
+	Classes []string // the classes to learn; all if empty
+	// Base, if set, has the effects of a related architecture, which are tried first.
+	Base *isa.EffectsFile
+	// Progress, if set, is called before each round with the number of classes left.
+	Progress func(round, left int)
+}
+
+// A Result is what was learned.
+type Result struct {
+	File  *isa.EffectsFile
+	Notes []Note // of classes that are not explained, or not in full
+}
+
+// A Note says what is odd about a class.
+type Note struct{ Class, Text string }
+
+const (
+	fewSamples   = 24  // words of a variant whose rules another architecture has
+	firstSamples = 100 // words of a variant in the first round
+	laterSamples = 60  // in each round after it
+	manySamples  = 300 // in each round after the third
+	rounds       = 16
+	secondLook   = 5   // the round in which all fields are looked at again
+	cellWords    = 10  // words for each combination that a count depends on
+	cellSamples  = 400 // in one round
+	allBits      = 13  // modifiers of matrix instructions, all of whose combinations are asked for
+)
+
+// A class is a class under study; several variants may have its name.
+type class struct {
+	name     string
+	variants []*variant
+	cands    []candidate // those that are studied
+	all      []candidate
+	fs       []feature
+	straight bool
+	rules    []isa.AccessRule
+	implied  isa.Effects // in every answer, whatever the fields
+	note     string
+	done     bool
+	pruned   bool
+	answered bool
+	// inherited says that the rules are those of the base.
+	inherited bool
+	formOnly  bool // its rules are what its text says
+}
+
+type variant struct {
+	*generator
+	words   []isa.Word
+	answers []Answer
+}
+
+// Learn asks o for the effects of every class of t.
+func Learn(t *isa.Table, o *Oracle, opt Options) (*Result, error) {
+	r := rand.New(rand.NewPCG(opt.Seed, 1))
+	classes := map[string]*class{}
+	var order []*class
+	for _, v := range t.Variants() {
+		if len(opt.Classes) > 0 && !slices.Contains(opt.Classes, v.Class) {
+			continue
+		}
+		c := classes[v.Class]
+		if c == nil {
+			c = &class{name: v.Class}
+			if opt.Base != nil && opt.Base.Rules[v.Class] != nil {
+				c.rules, c.inherited = withoutFacts(opt.Base.Rules[v.Class]), true
+			}
+			classes[v.Class] = c
+			order = append(order, c)
+		}
+		c.variants = append(c.variants, &variant{generator: newGenerator(t, v, r)})
+		for _, k := range candidates(v, o.Arch) {
+			c.cands = addCandidate(c.cands, k)
+		}
+	}
+	for _, c := range order {
+		c.all = slices.Clone(c.cands)
+	}
+	if err := probeFlow(o, order); err != nil {
+		return nil, err
+	}
+	for round := range rounds {
+		left := slices.DeleteFunc(slices.Clone(order), func(c *class) bool { return c.done })
+		if len(left) == 0 {
+			break
+		}
+		if opt.Progress != nil {
+			opt.Progress(round, len(left))
+		}
+		if err := askRound(o, left, round); err != nil {
+			return nil, err
+		}
+		for _, c := range left {
+			c.study(round)
+		}
+	}
+	res := &Result{File: &isa.EffectsFile{Arch: t.Arch(), Tool: opt.Tool, Rules: map[string][]isa.AccessRule{}}}
+	for _, c := range order {
+		if c.note == "" && !c.done && c.answered {
+			c.note = "not settled"
+		}
+		if c.note != "" {
+			res.Notes = append(res.Notes, Note{c.name, c.note})
+		}
+		switch {
+		case c.answered:
+			res.File.Rules[c.name] = c.rules
+		case c.formOnly:
+			res.File.Rules[c.name] = formRules(c.variants[0].v, o.Arch)
+		}
+	}
+	if err := addFacts(res.File); err != nil {
+		return nil, err
+	}
+	sort.Slice(res.Notes, func(i, j int) bool { return res.Notes[i].Class < res.Notes[j].Class })
+	return res, nil
+}
+
+// askRound asks for a number of new words of each class.
+func askRound(o *Oracle, classes []*class, round int) error {
+	var words []known
+	var of []*variant
+	straight := map[string]bool{}
+	for _, c := range classes {
+		straight[c.name] = c.straight
+		for _, v := range c.variants {
+			for _, w := range c.newWords(v, round) {
+				if !c.straight {
+					w = alone(v.v, w)
+				}
+				words, of = append(words, known{w, v.v}), append(of, v)
+			}
+		}
+	}
+	answers, err := askWords(o, words, straight)
+	if err != nil {
+		return err
+	}
+	for i, v := range of {
+		v.words = append(v.words, words[i].w)
+		v.answers = append(v.answers, answers[i])
+	}
+	for _, c := range classes {
+		c.straight = straight[c.name]
+	}
+	return nil
+}
+
+// wide is `FADD R254, R254, +SNAN` on every architecture: a kernel that has it shows the
+// marks of all R.
+var wide = isa.Word{Lo: 0x7f800001fefe7421, Hi: 0x000fca0000000000}
+
+// newWords returns words of v to ask for.
+func (c *class) newWords(v *variant, round int) []isa.Word {
+	if !v.ok {
+		return nil
+	}
+	n := laterSamples
+	if round == 0 {
+		n = firstSamples
+	}
+	if round > 3 {
+		n = manySamples
+	}
+	if c.inherited {
+		n = fewSamples
+	}
+	if !c.straight {
+		n = min(n, 60)
+	}
+	n = max(n/len(c.variants), fewSamples)
+	var words []isa.Word
+	for k := range n {
+		with, fixed := place(c.cands, v.rand)
+		if round%3 == 2 && k%2 == 0 {
+			with, fixed = isa.Word{}, isa.Word{}
+		}
+		fixed = fixed.AndNot(v.v.Mask)
+		for range 3 {
+			if w, ok := v.sample(k%9, with, fixed); ok {
+				words = append(words, w)
+				break
+			}
+		}
+	}
+	if round == 1 && !c.inherited || round == 0 && c.inherited {
+		words = append(words, c.allWords(v)...)
+	}
+	for i := range c.rules {
+		more := c.cellWords(v, &c.rules[i])
+		if c.inherited {
+			more = more[:min(len(more), fewSamples)]
+		}
+		words = append(words, more...)
+	}
+	return words
+}
+
+// allWords returns a word for every combination of v's modifiers, if they are not too
+// many bits. Of the matrix instructions few combinations of shape and types mean anything,
+// and random words hardly meet them.
+func (c *class) allWords(v *variant) []isa.Word {
+	if !strings.Contains(c.name, "mma") {
+		return nil
+	}
+	var tests []isa.Test
+	taken := v.v.Mask.Or(keep)
+	for _, k := range c.all {
+		if k.settable {
+			taken = taken.Or(k.field.Mask())
+		}
+	}
+	bits := 0
+	for _, f := range features(v.v, c.all) {
+		if f.test.Kind == isa.TestValue && f.cost == 1 && f.test.Field.Mask().And(taken).IsZero() {
+			tests, taken, bits = append(tests, f.test), taken.Or(f.test.Field.Mask()), bits+f.test.Field.Width()
+		}
+	}
+	if bits > allBits {
+		return nil
+	}
+	var words []isa.Word
+	for x := range uint64(1) << bits {
+		with, fixed := place(c.cands, v.rand)
+		fixed = fixed.AndNot(v.v.Mask)
+		w := v.set(v.base.AndNot(fixed).Or(with.And(fixed)), tests, x, v.v.Mask.Or(keep))
+		if in := v.table.Decode(w); in.Variant == v.v && in.Status == isa.StatusKnown && !in.BadSched {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// cellWords returns words for the outcomes of r's tests that no word of v has.
+func (c *class) cellWords(v *variant, r *isa.AccessRule) []isa.Word {
+	if len(r.Tests) == 0 {
+		return nil
+	}
+	seen := make([]int, len(r.Counts))
+	for i, w := range v.words {
+		if v.answers[i].OK {
+			seen[index(r.Tests, w)]++
+		}
+	}
+	var words []isa.Word
+	for x := range seen {
+		if seen[x] >= cellWords || len(words) >= cellSamples {
+			continue
+		}
+		var m isa.Word
+		for _, t := range r.Tests {
+			m = m.Or(t.Field.Mask())
+		}
+		for range 3 {
+			with, fixed := place(c.cands, v.rand)
+			fixed = fixed.AndNot(m).AndNot(v.v.Mask)
+			w := v.set(v.base.AndNot(fixed).Or(with.And(fixed)), r.Tests, uint64(x), v.v.Mask.Or(keep))
+			w, ok := v.mend(w, v.v.Mask.Or(m).Or(keep))
+			if ok && index(r.Tests, w) == uint64(x) {
+				words = append(words, w)
+				break
+			}
+		}
+	}
+	return words
+}
+
+// wrong returns the number of answers that c's rules do not give, and the first of them.
+func (c *class) wrong() (n int, example string) {
+	for _, v := range c.variants {
+		p := isa.CompileEffects(v.v, c.rules)
+		for i, w := range v.words {
+			if !v.answers[i].OK {
+				continue
+			}
+			got, want := compare(p, w, v.answers[i].Effects)
+			want.Reads, want.Writes = want.Reads.Minus(c.implied.Reads), want.Writes.Minus(c.implied.Writes)
+			got.Reads, got.Writes = got.Reads.Minus(c.implied.Reads), got.Writes.Minus(c.implied.Writes)
+			if isCall(v.v) {
+				want.Writes = isa.RegSet{}
+				if c.inherited {
+					want.Reads = both(want.Reads, got.Reads)
+				}
+			}
+			if got != want {
+				if n++; n == 1 {
+					example = fmt.Sprintf("%s %s: reads %s writes %s, nvdisasm reads %s writes %s", w,
+						v.table.Text(v.table.Decode(w), 0), got.Reads, got.Writes, want.Reads, want.Writes)
+				}
+			}
+		}
+	}
+	return n, example
+}
+
+// study makes c's rules anew unless they explain all answers.
+func (c *class) study(round int) {
+	asked, answered, complaint := 0, 0, ""
+	for _, v := range c.variants {
+		for i := range v.words {
+			asked++
+			if v.answers[i].OK {
+				answered++
+			} else {
+				complaint = v.answers[i].Complaint
+			}
+		}
+	}
+	c.answered = answered > 0
+	switch {
+	case asked == 0:
+		c.note, c.done = "no legal word found", true
+		return
+	case answered == 0:
+		c.note, c.done = "no answer: "+complaint, true
+		return
+	}
+	if round > 0 || c.inherited {
+		n, example := c.wrong()
+		if n == 0 {
+			c.done, c.note = true, ""
+			return
+		}
+		c.inherited = false
+		c.note = fmt.Sprintf("%d of %d answers wrong: %s", n, answered, example)
+	}
+	c.findImplied()
+	c.learnRules()
+	if round == secondLook {
+		c.cands, c.pruned = slices.Clone(c.all), false
+	}
+	if !c.pruned && answered >= fewSamples {
+		c.prune()
+		c.learnRules()
+	}
+	n, example := c.wrong()
+	if n > 0 {
+		c.note = fmt.Sprintf("%d of %d answers not explained: %s", n, answered, example)
+	}
+}
+
+// findImplied sets the registers that every answer has, the fields' values being random.
+func (c *class) findImplied() {
+	first := true
+	for _, v := range c.variants {
+		for i := range v.words {
+			a := v.answers[i]
+			if !a.OK {
+				continue
+			}
+			if first {
+				c.implied, first = a.Effects, false
+				continue
+			}
+			c.implied.Reads = both(c.implied.Reads, a.Reads)
+			c.implied.Writes = both(c.implied.Writes, a.Writes)
+		}
+	}
+}
+
+func both(a, b isa.RegSet) isa.RegSet { return a.Minus(a.Minus(b)) }
+
+// prune leaves out the candidates that no rule is about, which only stand in the way of
+// others.
+func (c *class) prune() {
+	c.pruned = true
+	c.cands = slices.DeleteFunc(c.cands, func(k candidate) bool {
+		return !slices.ContainsFunc(c.rules, func(r isa.AccessRule) bool {
+			return r.File == k.file && slices.Equal(r.Field, k.field) && r.Invert == k.invert && r.Add == k.add
+		})
+	})
+}
+
+// learnRules fits a count for each field, read and written.
+func (c *class) learnRules() {
+	c.fs = nil
+	for _, v := range c.variants {
+		for _, f := range features(v.v, c.cands) {
+			if !slices.ContainsFunc(c.fs, func(g feature) bool {
+				return g.test.Kind == f.test.Kind && g.test.Arg == f.test.Arg && slices.Equal(g.test.Field, f.test.Field)
+			}) {
+				c.fs = append(c.fs, f)
+			}
+		}
+	}
+	reads, writes := make([][]point, len(c.cands)), make([][]point, len(c.cands))
+	for _, v := range c.variants {
+		for i, w := range v.words {
+			a := &v.answers[i]
+			if !a.OK {
+				continue
+			}
+			// The guard's own mark is not a field's.
+			marks := a.Reads
+			if g := int(isa.GuardField.Get(w)); g != 7 {
+				marks = marks.Minus(guardSet(v.v.Guard, g))
+			}
+			for k, n := range attribute(c.cands, w, &marks, &c.implied.Reads) {
+				if n != unknown {
+					reads[k] = append(reads[k], point{w, n})
+				}
+			}
+			for k, n := range attribute(c.cands, w, &a.Writes, &c.implied.Writes) {
+				if n != unknown && !isCall(v.v) {
+					writes[k] = append(writes[k], point{w, n})
+				}
+			}
+		}
+	}
+	c.rules = []isa.AccessRule{}
+	for k := range c.cands {
+		for _, p := range append(reads[k], writes[k]...) {
+			c.cands[k].long = c.cands[k].long || p.n > 16
+		}
+		read, write := c.rule(k, reads[k]), c.rule(k, writes[k])
+		switch {
+		case read != nil && write != nil && sameCounts(read, write):
+			read.Reads, read.Writes = true, true
+			c.rules = append(c.rules, *read)
+		default:
+			if write != nil {
+				write.Writes = true
+				c.rules = append(c.rules, *write)
+			}
+			if read != nil {
+				read.Reads = true
+				c.rules = append(c.rules, *read)
+			}
+		}
+	}
+}
+
+// isCall reports whether v is a call, at which nvdisasm also marks what the calling
+// convention lets the callee change.
+func isCall(v *isa.Variant) bool { return v.Mnemonic() == "CALL" }
+
+func guardSet(g isa.Guard, n int) isa.RegSet {
+	var s isa.RegSet
+	switch g {
+	case isa.GuardP:
+		s.Add(isa.FileP, n, 1)
+	case isa.GuardUP:
+		s.Add(isa.FileUP, n, 1)
+	}
+	return s
+}
+
+func sameCounts(a, b *isa.AccessRule) bool { return a.String() == b.String() }
+
+// rule returns the rule of candidate k with the given counts, or nil if it has none.
+func (c *class) rule(k int, points []point) *isa.AccessRule {
+	found := 0
+	for _, p := range points {
+		if p.n > 0 {
+			found++
+		}
+	}
+	if found == 0 {
+		return nil
+	}
+	if !c.pruned {
+		// Whether the field is one is all that counts now.
+		return c.newRule(k, fitted{counts: []int{1}})
+	}
+	f, ok := fit(points, c.fs)
+	if !ok {
+		// The most frequent count; what it does not explain is noted.
+		f = fitted{counts: []int{mostFrequent(points)}}
+	}
+	if slices.Max(f.counts) <= 0 {
+		return nil
+	}
+	return c.newRule(k, f)
+}
+
+// mostFrequent returns the count that most points have.
+func mostFrequent(points []point) int {
+	times := map[int]int{}
+	best := points[0].n
+	for _, p := range points {
+		if times[p.n]++; times[p.n] > times[best] {
+			best = p.n
+		}
+	}
+	return best
+}
+
+func (c *class) newRule(k int, f fitted) *isa.AccessRule {
+	d := &c.cands[k]
+	rule := &isa.AccessRule{File: d.file, Field: d.field, Invert: d.invert, Add: d.add, Counts: f.complete()}
+	for _, t := range f.tests {
+		if t.Kind != isa.TestValue {
+			rule.Tests = append(rule.Tests, t)
+			continue
+		}
+		for _, run := range t.Field {
+			rule.Tests = append(rule.Tests, isa.Test{Field: isa.Field{run}})
+		}
+	}
+	return rule
+}

@@ -1,0 +1,117 @@
+package liferange
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cupatch/cupatch/isa"
+)
+
+// The effects tables say of the recorded words what nvdisasm marks there; see
+// isa/internal/effectcases.
+func TestRecorded(t *testing.T) {
+	cases := 0
+	for _, arch := range isa.Arches() {
+		table, err := isa.Load(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := isa.LoadEffects(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join("testdata", arch.String()+".txt")
+		data, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has no rules of its own
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+			if line == "" {
+				continue
+			}
+			cases++
+			c, err := ParseCase(line)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", name, i+1, err)
+			}
+			if c.String() != line {
+				t.Errorf("%s:%d: written again: %s", name, i+1, c)
+			}
+			in := table.Decode(c.Word)
+			if in.Status != isa.StatusKnown {
+				t.Errorf("%s:%d: %s is not known", name, i+1, c.Word)
+				continue
+			}
+			p := isa.CompileEffects(in.Variant, withoutFacts(file.Rules[in.Variant.Class]))
+			if got, want := compare(p, c.Word, c.Marks); got != want {
+				t.Errorf("%s:%d: %s: reads %s writes %s, nvdisasm says %s", name, i+1, table.Text(in, 0), got.Reads, got.Writes, line)
+			}
+		}
+	}
+	if cases < 2000 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+// Every class of every architecture has effects, but those that nvdisasm never prints and
+// the few that testdata/without.txt names, with the reason.
+func TestEveryClassHasEffects(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "without.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := map[string]bool{}
+	for _, line := range strings.Split(string(data), "\n") {
+		if class, _, _ := strings.Cut(line, " "); class != "" && class[0] != '#' {
+			without[class] = false
+		}
+	}
+	for _, arch := range isa.Arches() {
+		table, err := isa.Load(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := isa.LoadEffects(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range table.Variants() {
+			if _, ok := file.Rules[v.Class]; ok {
+				continue
+			}
+			if _, ok := without[v.Class]; !ok {
+				t.Errorf("%s: %s (%s) has no effects: learn them, or list it in testdata/without.txt", arch, v.Class, v.Mnemonic())
+				continue
+			}
+			without[v.Class] = true
+		}
+	}
+	for class, used := range without {
+		if !used {
+			t.Errorf("testdata/without.txt: every architecture has effects of %s", class)
+		}
+	}
+}
+
+// Of a class with a fact, the rule that nvdisasm does not show is there.
+func TestFacts(t *testing.T) {
+	file, err := isa.LoadEffects(isa.Arch{SM: 90, Suffix: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for class, want := range map[string]string{
+		"bssy_": "w:B16:19", "bsync_": "r:B16:19", "p2r__RuIR_RIR": "r:P32:38/mask", "r2p__RIR": "w:P32:38/mask", "r2p__RRR": "w:P=0*7",
+	} {
+		if got := strings.Split(isa.FormatRules(file.Rules[class]), " "); !slices.Contains(got, want) {
+			t.Errorf("%s: %q lacks %s", class, got, want)
+		}
+	}
+}
