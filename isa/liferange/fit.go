@@ -126,10 +126,33 @@ func fit(all []point, fs []feature) (fitted, bool) {
 	for i := range f.counts {
 		f.counts[i] = unknown
 	}
+	votes := make([]map[int]int, len(f.counts))
 	for _, p := range all {
-		f.counts[index(f.tests, p.w)] = p.n
+		i := index(f.tests, p.w)
+		if votes[i] == nil {
+			votes[i] = map[int]int{}
+		}
+		votes[i][p.n]++
+	}
+	for i, v := range votes {
+		if v != nil {
+			f.counts[i] = elected(v)
+		}
 	}
 	return f, true
+}
+
+// elected returns the count with the most votes. A few words mislead: a run may end with
+// its file, or look longer because another operand's follows it. The longer of two with as
+// many votes is less likely to be cut short.
+func elected(votes map[int]int) int {
+	best := unknown
+	for n, have := range votes {
+		if best == unknown || have > votes[best] || have == votes[best] && n > best {
+			best = n
+		}
+	}
+	return best
 }
 
 // fitPoints is about the greatest number of points from which tests are chosen.

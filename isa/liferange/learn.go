@@ -39,6 +39,8 @@ const (
 	secondLook   = 5   // the round in which all fields are looked at again
 	cellWords    = 10  // words for each combination that a count depends on
 	cellSamples  = 400 // in one round
+	longRun      = 4   // registers: more are a matrix's, whose counts are many
+	openRounds   = 6   // after so many rounds counts that were never shown are let be
 	allBits      = 13  // modifiers of matrix instructions, all of whose combinations are asked for
 )
 
@@ -92,6 +94,9 @@ func Learn(t *isa.Table, o *Oracle, opt Options) (*Result, error) {
 	}
 	for _, c := range order {
 		c.all = slices.Clone(c.cands)
+		if c.inherited && !c.fits() {
+			c.rules, c.inherited = nil, false
+		}
 	}
 	if err := probeFlow(o, order); err != nil {
 		return nil, err
@@ -131,6 +136,22 @@ func Learn(t *isa.Table, o *Oracle, opt Options) (*Result, error) {
 	}
 	sort.Slice(res.Notes, func(i, j int) bool { return res.Notes[i].Class < res.Notes[j].Class })
 	return res, nil
+}
+
+// fits reports whether the rules of the base name the fields that print c's registers: a
+// field that has become wider, as those of UR on sm_100, has another rule, even though all
+// words with low numbers agree.
+func (c *class) fits() bool {
+	for i := range c.rules {
+		r := &c.rules[i]
+		for k := range c.all {
+			d := &c.all[k]
+			if d.printed && d.file == r.File && !d.field.Mask().And(r.Field.Mask()).IsZero() && !slices.Equal(d.field, r.Field) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // askRound asks for a number of new words of each class.
@@ -248,17 +269,13 @@ func (c *class) allWords(v *variant) []isa.Word {
 	return words
 }
 
-// cellWords returns words for the outcomes of r's tests that no word of v has.
+// cellWords returns words for the outcomes of r's tests of which few words of v show a
+// count.
 func (c *class) cellWords(v *variant, r *isa.AccessRule) []isa.Word {
 	if len(r.Tests) == 0 {
 		return nil
 	}
-	seen := make([]int, len(r.Counts))
-	for i, w := range v.words {
-		if v.answers[i].OK {
-			seen[index(r.Tests, w)]++
-		}
-	}
+	seen := c.shownCounts(v, r)
 	var words []isa.Word
 	for x := range seen {
 		if seen[x] >= cellWords || len(words) >= cellSamples {
@@ -280,6 +297,46 @@ func (c *class) cellWords(v *variant, r *isa.AccessRule) []isa.Word {
 		}
 	}
 	return words
+}
+
+// shownCounts returns, for each outcome of r's tests, how many words of v show the count of
+// the field: a word where another operand's registers come in between shows none.
+func (c *class) shownCounts(v *variant, r *isa.AccessRule) []int {
+	seen := make([]int, len(r.Counts))
+	at := slices.IndexFunc(c.cands, func(k candidate) bool {
+		return k.file == r.File && k.invert == r.Invert && k.add == r.Add && slices.Equal(k.field, r.Field)
+	})
+	for i, w := range v.words {
+		a := &v.answers[i]
+		if !a.OK {
+			continue
+		}
+		set, implied := &a.Reads, &c.implied.Reads
+		if r.Writes {
+			set, implied = &a.Writes, &c.implied.Writes
+		}
+		if at < 0 || attribute(c.cands, w, set, implied)[at] != unknown {
+			seen[index(r.Tests, w)]++
+		}
+	}
+	return seen
+}
+
+// open reports whether some count of a long run was never shown: neighbors' counts stand
+// in for it.
+func (c *class) open() bool {
+	for i := range c.rules {
+		r := &c.rules[i]
+		if len(r.Tests) == 0 || slices.Max(r.Counts) <= longRun {
+			continue
+		}
+		for _, v := range c.variants {
+			if slices.Contains(c.shownCounts(v, r), 0) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wrong returns the number of answers that c's rules do not give, and the first of them.
@@ -334,8 +391,11 @@ func (c *class) study(round int) {
 	}
 	if round > 0 || c.inherited {
 		n, example := c.wrong()
-		if n == 0 {
+		if n == 0 && (round >= openRounds || !c.open()) {
 			c.done, c.note = true, ""
+			return
+		}
+		if n == 0 && c.inherited {
 			return
 		}
 		c.inherited = false

@@ -10,7 +10,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +68,14 @@ func write(dir string, a isa.Arch) error {
 		fmt.Fprintln(&b, c)
 	}
 	fmt.Printf("%s: %d classes, %d cases\n", a, len(own), len(cases))
-	return os.WriteFile(filepath.Join(dir, a.String()+".txt"), b.Bytes(), 0o644)
+	name := filepath.Join(dir, a.String()+".txt")
+	if len(cases) == 0 { // all rules are those of the base
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
 // ownClasses returns the classes whose rules f's base does not have.
