@@ -134,7 +134,7 @@ func TestEffectsWrapped(t *testing.T) {
 
 func TestEffectsErrors(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
-		{"class a_ q:R16:23", "starts with none of r: w: rw:"},
+		{"class a_ q:R16:23", "has none of r:, w: and rw: in front"},
 		{"class a_ r:X16:23", "names no register file"},
 		{"class a_ r:R16:99999", "bad bit range"},
 		{"class a_ r:R16:31", "more than 8 bits"},

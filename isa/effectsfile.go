@@ -129,7 +129,7 @@ func parseRule(s string) (r AccessRule, rest string, err error) {
 	mode, place, ok := strings.Cut(head, ":")
 	r.Reads, r.Writes = strings.HasPrefix(mode, "r"), strings.HasSuffix(mode, "w")
 	if !ok || mode != "r" && mode != "w" && mode != "rw" {
-		return r, "", fmt.Errorf("rule %q starts with none of r: w: rw:", head)
+		return r, "", fmt.Errorf("rule %q has none of r:, w: and rw: in front", head)
 	}
 	place, r.Mask = strings.CutSuffix(place, "/mask")
 	r.Counts = []uint8{1}
