@@ -14,7 +14,8 @@ import (
 // in memory is a small record for each kernel, and the differences unless opt.Visit
 // takes them. The error is that of opt.Visit; what cannot be read is in
 // [Result.Errors], and [Result.Err] must be asked before "no difference" is believed.
-func Files(a, b *elfx.File, opt Options) (*Result, error) {
+func Files(a, b *elfx.File, opt Options) (r *Result, err error) {
+	defer elfx.CatchFault(&err)()
 	if opt.Count == 0 {
 		opt.Count = DefaultCount()
 	}
@@ -239,8 +240,9 @@ func inOrder[T any](jobs, n int, work func(int) T, take func(int, T) bool) {
 }
 
 // kernel compares one pair of kernels.
-func (c *comparer) kernel(p kernelPair) (*KernelDiff, error) {
-	k := &KernelDiff{
+func (c *comparer) kernel(p kernelPair) (k *KernelDiff, err error) {
+	defer elfx.CatchFault(&err)()
+	k = &KernelDiff{
 		Arch: p.a.entry.arch, NameA: p.a.name, NameB: p.b.name, EntryA: p.a.entry.entry.Number, EntryB: p.b.entry.entry.Number,
 		PairedBy: p.by, Similarity: p.like, Instructions: [2]int{p.a.n, p.b.n}, Unknown: [2]int{p.a.unknown, p.b.unknown},
 	}

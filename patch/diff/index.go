@@ -126,6 +126,7 @@ func contentsOf(e *elfx.Entry, buf []byte) ([]byte, error) {
 
 // read fills in r. It returns memory for the next entry.
 func (r *entryRec) read(buf []byte, opt *Options, known map[Hash]*entryRec) []byte {
+	defer elfx.CatchFault(&r.err)()
 	data, err := contentsOf(r.entry, buf)
 	if err != nil {
 		r.err = err
