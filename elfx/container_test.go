@@ -160,9 +160,54 @@ func TestPE(t *testing.T) {
 		t.Fatalf("%s, %d entries", f.Kind, len(f.Entries()))
 	}
 	checkAccounts(t, f)
-	_, _, err := f.Rewrite(map[*Entry][]byte{f.Entries()[0]: mustRead(t, "cubin/new/sm_75/control.cubin")}, RewriteOptions{})
-	if !errors.Is(err, ErrUnsupported) {
-		t.Errorf("a PE file was written: %v", err)
+	if _, _, err := f.Prune(func(*Entry) bool { return false }); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("a PE file was pruned: %v", err)
+	}
+}
+
+// Entries of PE files are changed in their places, and nothing else is. A file that is
+// signed, or where something does not fit, stays.
+func TestPEIsWritten(t *testing.T) {
+	data := makePE(".nv_fatb", mustRead(t, "fatbin/stored.fatbin"))
+	f := mustOpen(t, "foo.dll", data)
+	e := f.Entries()[1]
+	old := entryBytes(t, e)
+	out, _, err := f.Rewrite(map[*Entry][]byte{e: flip(old)}, RewriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Clone(data)
+	want[int(e.FileOffset(0))+len(old)/2] ^= 0x55
+	if !bytes.Equal(out.Bytes(), want) {
+		t.Error("more or less than the one byte changed")
+	}
+
+	z := mustOpen(t, "foo.dll", makePE(".nv_fatb", mustRead(t, "fatbin/zstd.fatbin")))
+	first := z.Entries()[0]
+	if _, _, err := z.Rewrite(map[*Entry][]byte{first: noise(t, entryBytes(t, first), 500, 1)}, RewriteOptions{}); !errors.Is(err, ErrGrow) {
+		t.Errorf("an entry that does not fit: %v", err)
+	}
+}
+
+func TestSignedPE(t *testing.T) {
+	const opt = 0x84 + coffHeaderSize
+	data := makePE(".nv_fatb", mustRead(t, "fatbin/stored.fatbin"))
+	// Room for an optional header of 64-bit addresses with 16 directories, of 240 bytes.
+	data = append(append(bytes.Clone(data[:opt]), make([]byte, 240)...), data[opt:]...)
+	copy(data[0x200:], data[0x200+240:])
+	data = data[:len(data)-240]
+	le.PutUint16(data[0x84+16:], 240)
+	le.PutUint16(data[opt:], pe32Plus)
+	le.PutUint32(data[opt+108:], 16)
+	if why := mustOpen(t, "a.dll", data).ReadOnly(); why != "" {
+		t.Errorf("without a signature: %s", why)
+	}
+	le.PutUint32(data[opt+144:], uint32(len(data)))
+	le.PutUint32(data[opt+148:], 8)
+	f := mustOpen(t, "a.dll", data)
+	_, _, err := f.Rewrite(map[*Entry][]byte{f.Entries()[0]: flip(entryBytes(t, f.Entries()[0]))}, RewriteOptions{})
+	if !strings.Contains(f.ReadOnly(), "signed") || !errors.Is(err, ErrUnsupported) {
+		t.Errorf("read only %q, %v", f.ReadOnly(), err)
 	}
 }
 

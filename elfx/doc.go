@@ -15,6 +15,6 @@
 // # Limits
 //
 // Cubins are 64-bit little-endian ELF of machine 190. Host files are 64-bit
-// little-endian ELF, PE files (to be read only), ar archives and zip files (to be
-// read only). The compression of toolkits older than 9 is named but not decoded.
+// little-endian ELF, PE files (changed in place only), ar archives and zip files (written
+// by [RewriteZip] only). The compression of toolkits older than 9 is named but not decoded.
 package elfx

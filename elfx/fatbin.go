@@ -159,6 +159,20 @@ func (f *File) parseEntries(c *Container, pos, end int64) {
 	}
 }
 
+// damage returns the damage to the container, or to the header of an entry: nobody knows
+// then where that entry ends, so nothing before it may move.
+func (c *Container) damage() error {
+	if c.Err != nil || c.damaged == 0 {
+		return c.Err
+	}
+	for _, e := range c.Entries {
+		if e.HeaderSize == 0 && e.Parent == nil && e.Err != nil {
+			return e.Err
+		}
+	}
+	return nil
+}
+
 // parseEntry reads the entry at pos and appends it, and what a concatenation holds,
 // to c. A nil entry with an error means that not even a header fits.
 func (f *File) parseEntry(c *Container, pos, end int64) (e *Entry, next int64, err error) {

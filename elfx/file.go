@@ -36,6 +36,7 @@ type File struct {
 	Info fs.FileInfo
 
 	format   *format
+	readOnly string // why the file cannot be written; "": it can
 	parent   *File
 	header   int64  // of a member of an archive: where its header is
 	data     []byte // the whole file that was opened; of the root only
@@ -94,14 +95,14 @@ func open(name string, data []byte, opt *Options, mapped bool) (*File, error) {
 	return f, nil
 }
 
-// ReadOnly reports why the file cannot be written: it is a member of a zip file, or of
-// a format that is only read. "" means that it can.
+// ReadOnly reports why the file cannot be written: it is a member of a zip file, or
+// signed. "" means that it can.
 func (f *File) ReadOnly() string {
 	r := f.root()
 	if r.unpacked {
 		return "a member of a zip file is read only"
 	}
-	return r.format.readOnly
+	return r.readOnly
 }
 
 // Streamed reports whether the file was read from a pipe: it cannot be opened again.

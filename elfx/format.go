@@ -17,8 +17,7 @@ type format struct {
 	// open finds the code in the file: it fills in Kind, Regions, Members and Err.
 	open func(f *File)
 	// unpack, in place of open, visits the members of a file that have to be unpacked.
-	unpack   func(w *walker, p *packed) error
-	readOnly string // why such a file cannot be written; "": it can
+	unpack func(w *walker, p *packed) error
 	// relink puts a file together whose containers are rebuilt, and some of them larger
 	// or smaller than before. nil: that cannot be done.
 	relink func(f *File, r *rebuild) (*Output, error)

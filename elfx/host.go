@@ -13,6 +13,11 @@ var fatbinSections = map[string]bool{
 	".nv_fatb": true, "__nv_rel": true, // PE, where names have eight characters
 }
 
+// offloadingSection is where clang's new offloading driver keeps the device images of an
+// object for its linker wrapper; it is not allocated (LLVM, "Offloading Design &
+// Internals": cubins or fatbins inside a binary format of its own).
+const offloadingSection = ".llvm.offloading"
+
 // The kinds of host ELF file.
 const (
 	FileObject     FileKind = "ELF object"        // relocatable
@@ -27,7 +32,8 @@ func init() {
 	})
 }
 
-// readHostELF searches every allocated section of a host program, library or object.
+// readHostELF searches every allocated section of a host program, library or object, and
+// the one of clang's that is not.
 func (f *File) readHostELF() {
 	b := f.bytes()
 	f.Kind = hostKind(b)
@@ -54,7 +60,7 @@ func (f *File) readHostELF() {
 	var last int64
 	for i := range secs {
 		s := &secs[i]
-		if s.Flags&shfAlloc == 0 || !s.HasData() || s.Flags&shfCompressed != 0 {
+		if s.Flags&shfAlloc == 0 && s.Name != offloadingSection || !s.HasData() || s.Flags&shfCompressed != 0 {
 			continue
 		}
 		// Sections of a sound file do not overlap; no byte is searched twice in any.

@@ -26,6 +26,9 @@ func relinkObject(f *File, r *rebuild) (*Output, error) {
 		}
 	}
 	for _, reg := range f.Regions {
+		if r.regions[reg] && reg.Name == offloadingSection {
+			return nil, fmt.Errorf("%s: %s in section %s, whose own headers say the size: %w", f.Name, r.why(), reg.Name, ErrGrow)
+		}
 		o.rebuild(reg, r, unit)
 	}
 	for _, p := range r.list {

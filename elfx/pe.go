@@ -12,6 +12,10 @@ const (
 	coffHeaderSize   = 20
 	coffSectionSize  = 40
 	peSignatureBytes = 4
+
+	pe32Plus            = 0x20b // magic number of an optional header with 64-bit addresses
+	peDirectories       = 96    // offset of the data directories in the optional header
+	pe32PlusDirectories = 112
 )
 
 // FilePE is a Windows program or library.
@@ -19,7 +23,7 @@ const FilePE FileKind = "PE"
 
 func init() {
 	register(&format{
-		magic: []string{"MZ"}, is: isPE, open: (*File).readPE, readOnly: "PE files are read only",
+		magic: []string{"MZ"}, is: isPE, open: (*File).readPE,
 	})
 }
 
@@ -32,12 +36,30 @@ func isPE(b []byte) bool {
 	return at+peSignatureBytes+coffHeaderSize <= uint64(len(b)) && bytes.Equal(b[at:at+4], []byte("PE\x00\x00"))
 }
 
-// readPE searches the sections of a Windows program or library. PE files are read
-// only: nothing here changes one.
+// isSignedPE reports whether a file has an Authenticode signature: an entry of the data
+// directories, in the optional header at opt, that is not empty.
+func isSignedPE(b []byte, opt uint64) bool {
+	if opt+2 > uint64(len(b)) {
+		return false
+	}
+	dirs := opt + peDirectories
+	if le.Uint16(b[opt:]) == pe32Plus {
+		dirs = opt + pe32PlusDirectories
+	}
+	count, security := dirs-4, dirs+8*pe.IMAGE_DIRECTORY_ENTRY_SECURITY
+	return security+8 <= uint64(len(b)) && le.Uint32(b[count:]) > pe.IMAGE_DIRECTORY_ENTRY_SECURITY && le.Uint32(b[security+4:]) != 0
+}
+
+// readPE searches the sections of a Windows program or library. Entries of such a file are
+// changed in their places; it does not grow or shrink. The checksum in its header stays
+// as it is: Windows looks at that of drivers and of its own libraries only.
 func (f *File) readPE() {
 	f.Kind = FilePE
 	b := f.bytes()
 	coff := uint64(le.Uint32(b[peOffsetField:])) + peSignatureBytes
+	if isSignedPE(b, coff+coffHeaderSize) {
+		f.readOnly = "a signed PE file is read only, a change would break its signature"
+	}
 	n := uint64(le.Uint16(b[coff+2:]))
 	table := coff + coffHeaderSize + uint64(le.Uint16(b[coff+16:]))
 	if err := checkRange("section table", int64(coff)+2, b, table, n*coffSectionSize); err != nil {

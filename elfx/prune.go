@@ -92,6 +92,11 @@ func (f *File) relink(r *rebuild) (*Output, *RewriteReport, error) {
 	if err := f.Damage(); err != nil {
 		return nil, nil, err
 	}
+	for c := range f.containers() {
+		if err := c.damage(); err != nil && r.regions[c.Region] {
+			return nil, nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
 	if len(r.regions) == 0 {
 		out := &Output{}
 		out.keep(f.data, 0, f.Size)

@@ -110,8 +110,8 @@ func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
 			continue
 		}
 		c := p.entry.Container
-		if c.Err != nil {
-			return nil, fmt.Errorf("entry #%d does not fit, and its container is damaged: %w", p.entry.Number, c.Err)
+		if err := c.damage(); err != nil {
+			return nil, fmt.Errorf("entry #%d does not fit, and its container is damaged: %w", p.entry.Number, err)
 		}
 		r.regions[c.Region] = true
 	}

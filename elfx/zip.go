@@ -25,7 +25,7 @@ const zipEncrypted = 1
 const zipRatio = 100
 
 func init() {
-	register(&format{magic: []string{"PK\x03\x04"}, unpack: (*walker).zip, readOnly: "a zip file is read only"})
+	register(&format{magic: []string{"PK\x03\x04"}, unpack: (*walker).zip})
 }
 
 // A packed is a file whose members have to be unpacked.

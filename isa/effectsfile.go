@@ -2,6 +2,7 @@ package isa
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,6 +62,9 @@ func ParseEffects(text string, base func(Arch) (*EffectsFile, error)) (*EffectsF
 		if err := f.line(line, base); err != nil {
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}
+	}
+	if f.Arch == (Arch{}) {
+		return nil, errors.New(`no line "arch sm_XX" says which architecture this is for`)
 	}
 	return f, nil
 }

@@ -2,6 +2,12 @@ package main
 
 import (
 	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
@@ -9,7 +15,8 @@ import (
 
 const pruneUsage = `usage: cupatch prune --keep ENTRIES [OPTIONS] FILE
 
-Removes GPU code from FILE: a fatbin, a host program, library or object, or an archive.
+Removes GPU code from FILE: a fatbin, a host program, library or object, an archive, or a
+wheel or other zip file, whose RECORD follows.
 What is not kept is taken out, what points to the rest follows, and the file becomes
 smaller. The program still starts; a fatbin without entries stays as an empty one.
 
@@ -68,20 +75,11 @@ func runPrune(e *env, args []string) error {
 	if len(keep) == 0 {
 		return e.usagef("prune needs --keep: sm_90, ptx, …")
 	}
-	return e.rebuild(&d, rest, func(f *elfx.File) (*patch.Content, error) {
-		wanted := map[*elfx.Entry]bool{}
-		for _, sel := range keep {
-			list, err := f.Select(sel)
-			var none *elfx.NoEntryError
-			if errors.As(err, &none) {
-				return nil, answerNo("%v", err)
-			}
-			if err != nil {
-				return nil, usagef("--keep: %v", err)
-			}
-			for _, x := range list {
-				wanted[x] = true
-			}
+	k := &keeping{selectors: keep, zip: len(rest) == 1 && elfx.IsZip(rest[0]), named: map[string]bool{}, none: map[string]bool{}}
+	return e.rebuild(&d, rest, k.end, func(f *elfx.File) (*patch.Content, error) {
+		wanted, err := k.wanted(f)
+		if err != nil {
+			return nil, err
 		}
 		content, kept, err := patch.Prune(f, func(x *elfx.Entry) bool { return wanted[x] })
 		if err != nil {
@@ -91,6 +89,48 @@ func runPrune(e *env, args []string) error {
 		e.warnEmptied(f, kept)
 		return content, nil
 	})
+}
+
+// A keeping is what --keep names. Of the members of a zip file, one is enough to have it.
+type keeping struct {
+	selectors []string
+	zip       bool
+	named     map[string]bool // selectors that some member has entries for
+	none      map[string]bool // and those that some member has none for
+}
+
+// wanted returns the entries of a file that are kept.
+func (k *keeping) wanted(f *elfx.File) (map[*elfx.Entry]bool, error) {
+	wanted := map[*elfx.Entry]bool{}
+	for _, sel := range k.selectors {
+		for _, part := range strings.Split(sel, ",") {
+			list, err := f.Select(part)
+			var none *elfx.NoEntryError
+			switch {
+			case errors.As(err, &none) && k.zip:
+				k.none[part] = true
+			case errors.As(err, &none):
+				return nil, answerNo("%v", err)
+			case err != nil:
+				return nil, usagef("--keep: %v", err)
+			}
+			k.named[part] = k.named[part] || err == nil
+			for _, x := range list {
+				wanted[x] = true
+			}
+		}
+	}
+	return wanted, nil
+}
+
+// end returns the error of what no member has.
+func (k *keeping) end() error {
+	for _, sel := range slices.Sorted(maps.Keys(k.none)) {
+		if !k.named[sel] {
+			return answerNo("--keep %s: no member has such an entry", sel)
+		}
+	}
+	return nil
 }
 
 // warnEmptied warns of fatbins that lose everything: what they were for has no code.
@@ -126,16 +166,20 @@ func runRecompress(e *env, args []string) error {
 	if fs.Changed("level") && (level < 1 || level > 19 || how == elfx.Stored) {
 		return e.usagef("--level %d: want 1 to 19, of zstd or lz4", level)
 	}
-	return e.rebuild(&d, rest, func(f *elfx.File) (*patch.Content, error) { return patch.Recompress(f, how, level) })
+	return e.rebuild(&d, rest, func() error { return nil }, func(f *elfx.File) (*patch.Content, error) { return patch.Recompress(f, how, level) })
 }
 
-// rebuild writes what change makes of the one file that is named.
-func (e *env) rebuild(d *destination, files []string, change func(*elfx.File) (*patch.Content, error)) error {
+// rebuild writes what change makes of the one file that is named, or of every member with
+// GPU code of a zip file. end is called before anything is written, and can refuse it.
+func (e *env) rebuild(d *destination, files []string, end func() error, change func(*elfx.File) (*patch.Content, error)) error {
 	if len(files) != 1 {
 		return e.usagef("%s takes one FILE", e.cmd.name)
 	}
 	if err := d.check(e, false); err != nil {
 		return err
+	}
+	if elfx.IsZip(files[0]) {
+		return e.rebuildZip(d, files[0], end, change)
 	}
 	f, entries, err := e.openOne(files[0], nil)
 	if err != nil {
@@ -149,15 +193,12 @@ func (e *env) rebuild(d *destination, files []string, change func(*elfx.File) (*
 	if err != nil {
 		return err
 	}
-	content, err := change(f)
+	content, err := e.remake(d, f, change)
+	if err == nil {
+		err = end()
+	}
 	if err != nil {
 		return err
-	}
-	for _, why := range content.Notes {
-		e.notef("%s: %s", f.Name, why)
-	}
-	if d.noGrow && content.Size() > f.Size {
-		return usagef("%s: %d bytes instead of %d, and growing is not allowed", f.Name, content.Size(), f.Size)
 	}
 	hash, err := d.store(e, f, content, outs[0])
 	if err != nil {
@@ -165,4 +206,82 @@ func (e *env) rebuild(d *destination, files []string, change func(*elfx.File) (*
 	}
 	e.notef("%s: %d bytes, %d before", f.Name, hash.Size, f.Size)
 	return nil
+}
+
+// remake makes the new content of a file.
+func (e *env) remake(d *destination, f *elfx.File, change func(*elfx.File) (*patch.Content, error)) (*patch.Content, error) {
+	content, err := change(f)
+	if err != nil {
+		return nil, err
+	}
+	for _, why := range content.Notes {
+		e.notef("%s: %s", f.Name, why)
+	}
+	if d.noGrow && content.Size() > f.Size {
+		return nil, usagef("%s: %d bytes instead of %d, and growing is not allowed", f.Name, content.Size(), f.Size)
+	}
+	return content, nil
+}
+
+// rebuildZip is rebuild for a zip file. Each member is proved when it is made, and the zip
+// file, member by member, before it takes its place.
+func (e *env) rebuildZip(d *destination, path string, end func() error, change func(*elfx.File) (*patch.Content, error)) error {
+	outs, err := d.prepare(&pathSet{}, []string{path})
+	if err != nil {
+		return err
+	}
+	z, err := elfx.RewriteZip(path, nil, func(f *elfx.File, w io.Writer) (bool, error) {
+		content, err := e.remake(d, f, change)
+		if err != nil {
+			return false, err
+		}
+		hash, err := content.StreamTo(w)
+		if err != nil {
+			return false, err
+		}
+		e.notef("%s: %d bytes, %d before", f.Name, hash.Size, f.Size)
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	if err := end(); err != nil {
+		return err
+	}
+	old, err := z.Info()
+	if err != nil {
+		return err
+	}
+	opt := patch.WriteOption{Mode: old.Mode(), Check: z.Check, Warn: func(s string) { e.warnf("%s", s) }}
+	if outs[0] == "-" {
+		return z.Write(e.stdout)
+	}
+	if d.inPlace {
+		opt.Old = old
+	}
+	if d.backup != "" {
+		err := copyFile(path, path+d.backup, patch.WriteOption{Mode: old.Mode(), New: true})
+		if err != nil && !errors.Is(err, fs.ErrExist) { // one that is there is the same, see prepare
+			return err
+		}
+	}
+	if err := patch.WriteFile(outs[0], opt, z.Write); err != nil {
+		return err
+	}
+	st, err := os.Stat(outs[0])
+	if err == nil {
+		e.notef("%s: %s changed, %d bytes, %d before", path, plural(z.Changed(), "member", "members"), st.Size(), old.Size())
+	}
+	return err
+}
+
+// copyFile copies a file.
+func copyFile(from, to string, opt patch.WriteOption) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return patch.WriteFile(to, opt, func(w io.Writer) error { _, err := io.Copy(w, in); return err })
 }
