@@ -37,6 +37,8 @@ NVIDIA's nvdisasm. A word that the tables do not know prints as .word 0xLO, 0xHI
       --json          one JSON object a line for each kernel
       --strict        exit with 1 if a word is not known
       --max-entry N   refuse entries larger than N when decompressed
+      --raw ARCH      FILE is nothing but instructions for ARCH, as nvdisasm -b takes it
+      --base ADDR     with --raw: the address of the first one (default 0)
 
 FILE is anything that cupatch ls reads; - is standard input. A listing can be edited
 and applied: cupatch apply LISTING FILE.
@@ -48,6 +50,7 @@ examples:
   cupatch dis kernel.cubin
   cupatch dis -k 'gemm*' -m 'LDG.E if width >= 64' libfoo.so
   cupatch dis --hex --control nvidia kernel.cubin
+  cupatch dis --raw sm_90 --base 0x200 code.bin
 `
 
 func init() {
@@ -76,6 +79,7 @@ type disRun struct {
 func runDis(e *env, args []string) error {
 	r := &disRun{env: e}
 	var control, match string
+	var raw rawCode
 	fs := e.flags()
 	r.narrowing.flags(fs)
 	fs.StringVarP(&match, "match", "m", "", "")
@@ -85,6 +89,7 @@ func runDis(e *env, args []string) error {
 	fs.BoolVar(&r.style.Stable, "stable", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
 	fs.BoolVar(&r.strict, "strict", false, "")
+	raw.flags(fs)
 	files, err := e.parse(fs, args)
 	if err != nil {
 		return err
@@ -97,6 +102,9 @@ func runDis(e *env, args []string) error {
 	}
 	if r.style.Hex && (r.style.Stable || r.json) {
 		return e.usagef("--hex does not go with --stable, which leaves the words out, nor with --json, which has them")
+	}
+	if raw.arch != "" || fs.Changed("base") {
+		return r.raw(&raw, files)
 	}
 	if match != "" {
 		if r.rule, err = rule.ParseMatch(match); err != nil {
