@@ -1,6 +1,8 @@
 package elfx
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -307,10 +309,31 @@ func (k *Kernel) ParamList() []Param {
 // Relocs returns the relocations inside the kernel's code by offset.
 func (k *Kernel) Relocs() []Reloc {
 	var out []Reloc
-	for _, i := range k.relocs {
-		out = append(out, k.cubin.Relocs(&k.cubin.sections[i])...)
+	for n, i := range k.relocs {
+		if list := k.cubin.Relocs(&k.cubin.sections[i]); n == 0 {
+			out = list
+		} else {
+			out = append(out, list...)
+		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Offset < out[j].Offset })
+	return sortedRelocs(out)
+}
+
+// sortedRelocs returns list by offset; those of one offset stay in their order.
+func sortedRelocs(list []Reloc) []Reloc {
+	type place struct {
+		offset uint64
+		i      int
+	}
+	order := make([]place, len(list))
+	for i := range list {
+		order[i] = place{list[i].Offset, i}
+	}
+	slices.SortFunc(order, func(x, y place) int { return cmp.Or(cmp.Compare(x.offset, y.offset), x.i-y.i) })
+	out := make([]Reloc, len(list))
+	for i, p := range order {
+		out[i] = list[p.i]
+	}
 	return out
 }
 
@@ -325,8 +348,9 @@ func (c *Cubin) Relocs(s *Section) []Reloc {
 	default:
 		return nil
 	}
-	var out []Reloc
-	for b := c.SectionData(s); len(b) >= size; b = b[size:] {
+	b := c.SectionData(s)
+	out := make([]Reloc, 0, len(b)/size)
+	for ; len(b) >= size; b = b[size:] {
 		r := Reloc{Offset: le.Uint64(b), Type: le.Uint32(b[8:]), SymbolIndex: le.Uint32(b[12:])}
 		if uint64(r.SymbolIndex) < uint64(len(c.symbols)) {
 			r.Symbol = c.symbolName(int(r.SymbolIndex))

@@ -110,6 +110,7 @@ type Memory struct {
 // behavior is what a variant does, made ready for questions about a word.
 type behavior struct {
 	*facts
+	traits   Traits
 	mnemonic string
 	relative []picked[*Slot]
 	preds    []picked[bool]   // does the alternative print a predicate?
@@ -177,7 +178,37 @@ func newBehavior(v *Variant) *behavior {
 		b.mods = add(b.mods, &v.Template[i], opcodeWords)
 		b.sizes = add(b.sizes, &v.Template[i], sizeIn)
 	}
+	for _, x := range []struct {
+		trait Traits
+		has   bool
+	}{{HasFlow, b.flow != FlowNone}, {HasMemory, b.memory.Op != MemoryNone}, {HasTarget, b.relative != nil},
+		{HasConstant, b.constant != nil}, {Padding, b.pad}} {
+		if x.has {
+			b.traits |= x.trait
+		}
+	}
 	return b
+}
+
+// Traits say which questions about an instruction may have an answer, so that they need
+// not be asked about the many that have none.
+type Traits uint8
+
+// The traits.
+const (
+	HasFlow     Traits = 1 << iota // Flow may say something
+	HasMemory                      // Memory
+	HasTarget                      // Target
+	HasConstant                    // Constant
+	Padding                        // IsPadding is true
+)
+
+// Traits returns the traits of the instruction, none for a word without text.
+func (in *Inst) Traits() Traits {
+	if in.Status != StatusKnown || in.prog == nil {
+		return 0
+	}
+	return in.prog.behavior().traits
 }
 
 func relativeSlot(a Alt) (*Slot, bool) {

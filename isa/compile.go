@@ -20,6 +20,7 @@ type program struct {
 	does   atomic.Pointer[behavior]
 
 	table       *Table // that decodes with it, or nil
+	number      int    // of v in the table
 	effectsOnce sync.Once
 	effects     *EffectProgram // see Inst.effectProgram
 }

@@ -220,3 +220,37 @@ func BenchmarkFlow(b *testing.B) {
 		}
 	}
 }
+
+// TestTraits checks that a question of which the traits say nothing has no answer, and
+// that the number of an instruction is that of its variant.
+func TestTraits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	with := map[Traits]int{}
+	eachVariant(t, func(tab *Table, v *Variant) {
+		for _, in := range randomWords(tab, v, rng, 4) {
+			if n, ok := in.Number(); !ok || tab.Variant(n) != v {
+				t.Fatalf("%s: class %s has the number %d, %v", tab.Arch(), v.Class, n, ok)
+			}
+			_, target := in.Target(0)
+			_, constant := in.Constant()
+			for _, q := range []struct {
+				trait    Traits
+				answered bool
+			}{{HasFlow, in.Flow() != Flow{}}, {HasMemory, in.Memory() != Memory{}}, {HasTarget, target}, {HasConstant, constant}, {Padding, in.IsPadding()}} {
+				if q.answered {
+					with[q.trait]++
+				}
+				if q.answered && in.Traits()&q.trait == 0 {
+					t.Errorf("%s: class %s: traits %b, and %b has an answer", tab.Arch(), v.Class, in.Traits(), q.trait)
+				}
+			}
+		}
+	})
+	if len(with) != 5 {
+		t.Errorf("only %d of 5 traits were met", len(with))
+	}
+	unknown := Inst{Word: Word{Lo: 1}, Status: StatusUnknown}
+	if _, ok := unknown.Number(); ok || unknown.Traits() != 0 {
+		t.Error("a word that is not known has a number or traits")
+	}
+}

@@ -20,3 +20,12 @@ type Inst struct {
 
 	prog *program // the compiled form of Variant, set by Decode
 }
+
+// Number returns the number of the instruction's variant, as [Table.Variant] takes it, of
+// an instruction that a table has decoded; ok is false for an unknown word.
+func (in *Inst) Number() (n int, ok bool) {
+	if in.prog == nil {
+		return 0, false
+	}
+	return in.prog.number, true
+}

@@ -36,6 +36,7 @@ type candidate struct {
 	v           *Variant
 	pending     *pending // what is still to read of v, or nil
 	table       *Table
+	number      int // of v in Table.variants
 	prog        atomic.Pointer[program]
 	enc         atomic.Pointer[encodeForm]
 }
@@ -62,7 +63,7 @@ func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
 	t.byVariant = make([]*candidate, len(vs))
 	for i, n := range order {
 		v, c := vs[n], &t.cands[i]
-		c.mask, c.value, c.v, c.pending, c.table = v.Mask, v.Value, v, pend[v], t
+		c.mask, c.value, c.v, c.pending, c.table, c.number = v.Mask, v.Value, v, pend[v], t, n
 		t.byVariant[n] = c
 	}
 	i := 0
@@ -86,6 +87,12 @@ func (t *Table) Variants() []*Variant {
 		}
 	})
 	return t.variants
+}
+
+// Variant returns variant n, counted from 0 in the order of Variants. It must not be changed.
+func (t *Table) Variant(n int) *Variant {
+	t.byVariant[n].complete()
+	return t.variants[n]
 }
 
 // find returns what is known of the variant that w has, or nil.
@@ -137,7 +144,7 @@ func (c *candidate) program() *program {
 	if p == nil {
 		c.complete()
 		p = compile(c.v)
-		p.table = c.table
+		p.table, p.number = c.table, c.number
 		c.prog.Store(p)
 	}
 	return p

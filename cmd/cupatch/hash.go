@@ -168,10 +168,8 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if n == 0 || r.duplicates || r.conflicts {
 		return nil
 	}
-	for _, e := range f.Entries() {
-		if (selected == nil || selected[e]) && r.archWanted(e) && r.whole() {
-			r.other(e, lines)
-		}
+	if err := r.others(f, selected, lines); err != nil {
+		return err
 	}
 	for li, level := range r.levels {
 		r.print(jsonHash{Level: level.String(), Hash: diff.FileHash(level, lines[li]).String(), File: f.Name, Kernels: n})
@@ -182,20 +180,36 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 // whole reports whether the hashes of files are about all that is in them.
 func (r *hashRun) whole() bool { return len(r.kernels) == 0 && !r.duplicates && !r.conflicts }
 
-// other adds the line of an entry that is no cubin to those of the file.
-func (r *hashRun) other(e *elfx.Entry, lines [][]string) {
-	if e.Kind == elfx.KindELF || e.Kind == elfx.KindConcat {
-		return
+// others adds the lines of the entries that are no cubins to those of the file.
+func (r *hashRun) others(f *elfx.File, selected map[*elfx.Entry]bool, lines [][]string) error {
+	type hashed struct {
+		line string
+		err  error
 	}
-	line, err := diff.EntryLine(e)
-	if err != nil {
-		r.report(err)
-		r.status = worse(r.status, 2)
-		return
+	if !r.whole() {
+		return nil
 	}
-	for li := range lines {
-		lines[li] = append(lines[li], line)
+	produce := func(submit func(func() hashed) bool) {
+		for _, e := range f.Entries() {
+			if selected != nil && !selected[e] || !r.archWanted(e) || e.Kind == elfx.KindELF || e.Kind == elfx.KindConcat {
+				continue
+			}
+			if !submit(func() hashed { line, err := diff.EntryLine(e); return hashed{line, err} }) {
+				return
+			}
+		}
 	}
+	return inOrder(r.jobs, 4*r.jobs, produce, func(h hashed) error {
+		if h.err != nil {
+			r.report(h.err)
+			r.status = worse(r.status, 2)
+			return nil
+		}
+		for li := range lines {
+			lines[li] = append(lines[li], h.line)
+		}
+		return nil
+	})
 }
 
 // A hashCubin is a cubin whose kernels are hashed.
@@ -237,6 +251,7 @@ func (r *hashRun) hash(f *elfx.File, s *hashCubin, kernels []*elfx.Kernel) *hash
 			p.list = append(p.list, h)
 			p.lines[li] = append(p.lines[li], c.HashLine(level, h.hash))
 		}
+		c.Done()
 	}
 	if first := len(kernels) == 0 || kernels[0] == s.kernels[0]; first && s.err == nil && r.whole() {
 		for li, level := range r.levels {

@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"fmt"
 	"slices"
+	"strconv"
+	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -35,12 +37,15 @@ type Code struct {
 	pos    []int32 // by index: number of the instruction, address/16
 	// By index: the word with relocated and pc-relative fields cleared, the index that
 	// it names as target, and what else it refers to (into syms, 0 is none).
-	variants []*isa.Variant // nil for an unknown word
+	variants []uint16 // number of the variant and 1, 0 for an unknown word
 	norm     []isa.Word
 	target   []int32
 	sym      []uint32
 	syms     []string
 	stray    []string // relocations of padding and of what is no instruction
+	// Memory for what is made of the code.
+	buf   []byte
+	lines lineList
 	// localLoads and localStores count the accesses to local memory: spilled registers,
 	// arrays, and the arguments of calls.
 	localLoads, localStores int
@@ -116,23 +121,55 @@ func NewCode(c *elfx.Cubin, k *elfx.Kernel, t *isa.Table) *Code {
 // after the last whole instruction are compared as they are.
 func newCode(m *Module, i int) *Code {
 	k := &m.Cubin.Kernels()[i]
-	c := &Code{
-		Arch: m.Cubin.Arch, Kernel: k, Table: m.Table, data: k.Data(), syms: []string{""}, raw: m.Cubin.InstructionSize() != isa.WordSize,
-		module: m, number: i,
+	c, _ := codePool.Get().(*Code)
+	if c == nil {
+		c = &Code{}
 	}
-	b := &codeBuilder{Code: c, n: len(c.data) / isa.WordSize}
+	*c = Code{
+		Arch: m.Cubin.Arch, Kernel: k, Table: m.Table, data: k.Data(), syms: append(c.syms[:0], ""), raw: m.Cubin.InstructionSize() != isa.WordSize,
+		module: m, number: i, pos: c.pos, variants: c.variants, norm: c.norm, target: c.target, sym: c.sym, buf: c.buf, lines: c.lines,
+	}
+	b, _ := builderPool.Get().(*codeBuilder)
+	if b == nil {
+		b = &codeBuilder{to: map[int32]uint64{}}
+	}
+	b.Code, b.n = c, len(c.data)/isa.WordSize
 	b.scan()
 	b.live()
 	b.relocations()
 	b.resolve()
+	b.Code = nil
+	clear(b.to)
+	builderPool.Put(b)
 	return c
+}
+
+// Memory that is used again: of codes that are done with, and of builders.
+var codePool, builderPool sync.Pool
+
+// Done says that nothing more will be asked of c: its memory becomes that of another.
+func (c *Code) Done() {
+	clear(c.syms)
+	c.Kernel, c.Table, c.module, c.data = nil, nil, nil, nil
+	codePool.Put(c)
+}
+
+// zeros returns n zero values, in the memory of s if there is enough.
+func zeros[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
 }
 
 // A codeBuilder holds what is known by instruction number while a Code is made.
 type codeBuilder struct {
 	*Code
 	n      int
-	all    []isa.Inst // by instruction number; the control code may be another
+	kinds  []uint16     // as Code.variants
+	traits []isa.Traits // of what the control code leaves to be known
 	to     map[int32]uint64
 	isGoal []bool  // a branch goes there
 	index  []int32 // by instruction number: index, -1 for padding
@@ -140,25 +177,70 @@ type codeBuilder struct {
 
 // scan decodes every word and collects where branches go.
 func (b *codeBuilder) scan() {
-	b.all = make([]isa.Inst, b.n)
-	b.isGoal = make([]bool, b.n)
-	b.to = map[int32]uint64{}
+	b.kinds, b.traits, b.isGoal = zeros(b.kinds, b.n), zeros(b.traits, b.n), zeros(b.isGoal, b.n)
+	if b.Table == nil {
+		b.Unknown = b.n
+		return
+	}
+	constants := false
 	for i := range b.n {
-		w := isa.LoadWord(b.data[i*isa.WordSize:])
-		in := b.decode(w)
+		in := b.Table.Decode(isa.LoadWord(b.data[i*isa.WordSize:]))
 		if in.Status != isa.StatusKnown {
 			b.Unknown++
-			if in = b.understand(w); in.Status != isa.StatusKnown {
+			if in = b.understand(in.Word); in.Status != isa.StatusKnown {
 				continue
 			}
 		}
-		b.all[i] = in
-		if to, ok := in.Target(uint64(i) * isa.WordSize); ok {
-			b.to[int32(i)] = to
-			b.goal(to)
+		if n, ok := in.Number(); ok {
+			b.kinds[i] = uint16(n) + 1
 		}
+		t := in.Traits()
+		if t == 0 {
+			continue
+		}
+		b.traits[i] = t
+		if t&isa.HasMemory != 0 {
+			b.countLocal(in.Memory())
+		}
+		if t&isa.HasTarget != 0 {
+			if to, ok := in.Target(uint64(i) * isa.WordSize); ok {
+				b.to[int32(i)] = to
+				b.goal(to)
+			}
+		}
+		constants = constants || t&isa.HasConstant != 0
 	}
-	b.returns()
+	if constants {
+		b.returns()
+	}
+}
+
+// countLocal counts an access to local memory.
+func (b *codeBuilder) countLocal(m isa.Memory) {
+	switch {
+	case m.Space != isa.SpaceLocal:
+	case m.Op == isa.MemoryLoad:
+		b.localLoads++
+	case m.Op == isa.MemoryStore:
+		b.localStores++
+	}
+}
+
+// inst returns instruction i decoded; the control code may be another.
+func (b *codeBuilder) inst(i int) isa.Inst {
+	in := b.decode(isa.LoadWord(b.data[i*isa.WordSize:]))
+	if in.Status != isa.StatusKnown {
+		in = b.understand(in.Word)
+	}
+	return in
+}
+
+// flow says what instruction i does to control.
+func (b *codeBuilder) flow(i int) isa.Flow {
+	if b.traits[i]&isa.HasFlow == 0 {
+		return isa.Flow{}
+	}
+	return b.inst(i).Flow()
 }
 
 // goal notes that control can reach the address to.
@@ -174,7 +256,11 @@ const returnReach = 64
 // returns finds the return addresses that a MOV puts into a register for a following
 // CALL: an immediate that is the address after that CALL.
 func (b *codeBuilder) returns() {
-	for i, in := range b.all {
+	for i, t := range b.traits {
+		if t&isa.HasConstant == 0 {
+			continue
+		}
+		in := b.inst(i)
 		f, ok := in.Constant()
 		if !ok {
 			continue
@@ -184,7 +270,7 @@ func (b *codeBuilder) returns() {
 		if to%isa.WordSize != 0 || call <= i || call > i+returnReach || call >= b.n-1 {
 			continue
 		}
-		if b.all[call].Flow().Kind == isa.FlowCall {
+		if b.flow(call).Kind == isa.FlowCall {
 			b.to[int32(i)] = to
 			b.goal(to)
 		}
@@ -198,8 +284,7 @@ func (b *codeBuilder) live() {
 	for n > 0 && b.isNOP(n-1) && !b.isGoal[n-1] {
 		n--
 	}
-	b.index = make([]int32, b.n)
-	b.pos = make([]int32, 0, n)
+	b.index, b.pos = zeros(b.index, b.n), zeros(b.pos, b.n)[:0]
 	dead := false
 	for i := range b.n {
 		if i >= n || dead && b.isNOP(i) && !b.isGoal[i] {
@@ -209,59 +294,55 @@ func (b *codeBuilder) live() {
 		}
 		b.index[i] = int32(len(b.pos))
 		b.pos = append(b.pos, int32(i))
-		dead = b.all[i].Flow().NeverPasses()
+		dead = b.flow(i).NeverPasses()
 	}
 }
 
 // isNOP reports whether instruction i is a NOP, as far as its opcode tells where the
 // word is not known.
 func (b *codeBuilder) isNOP(i int) bool {
-	switch in := b.all[i]; {
+	switch {
 	case b.raw:
 		return false
-	case in.Variant != nil:
-		return in.IsPadding()
+	case b.kinds[i] != 0:
+		return b.traits[i]&isa.Padding != 0
 	}
 	return isa.LoadWord(b.data[i*isa.WordSize:]).IsNOP()
 }
 
 // relocations fills norm, target and sym from the relocations of the code.
 func (b *codeBuilder) relocations() {
-	b.norm = make([]isa.Word, 0, len(b.pos))
-	b.target = make([]int32, 0, len(b.pos))
-	b.sym = make([]uint32, len(b.pos))
-	b.variants = make([]*isa.Variant, 0, len(b.pos))
-	for _, i := range b.pos {
-		b.variants = append(b.variants, b.all[i].Variant)
-		if m := b.all[i].Memory(); m.Space == isa.SpaceLocal {
-			switch m.Op {
-			case isa.MemoryLoad:
-				b.localLoads++
-			case isa.MemoryStore:
-				b.localStores++
-			}
-		}
-		b.norm = append(b.norm, isa.LoadWord(b.data[int(i)*isa.WordSize:]))
-		b.target = append(b.target, noTarget)
+	n := len(b.pos)
+	b.norm, b.target, b.sym, b.variants = zeros(b.norm, n), zeros(b.target, n), zeros(b.sym, n), zeros(b.variants, n)
+	for at, i := range b.pos {
+		b.variants[at] = b.kinds[i]
+		b.norm[at] = isa.LoadWord(b.data[int(i)*isa.WordSize:])
+		b.target[at] = noTarget
 	}
 	relocs := b.Kernel.Relocs()
 	if len(relocs) == 0 {
 		return
 	}
 	inPlace := hasRel(b.module.Cubin, b.Kernel)
+	var buf []byte
 	for _, r := range relocs {
 		num, at := r.Offset/isa.WordSize, r.Offset%isa.WordSize
 		to, own := b.ownAddress(r)
-		text := fmt.Sprintf("reloc %d ", r.Type)
+		buf = strconv.AppendUint(append(buf[:0], "reloc "...), uint64(r.Type), 10)
 		if at != 0 {
-			text = fmt.Sprintf("reloc %d at byte %d ", r.Type, at)
+			buf = strconv.AppendUint(append(buf, " at byte "...), at, 10)
 		}
-		name := text
+		buf = append(buf, ' ')
 		if !own {
-			name = fmt.Sprintf("%s%s+%#x", text, b.module.anonymous(r.SymbolIndex, b.Kernel.Name), r.Addend)
+			to = nowhere
+			buf = append(append(buf, b.module.anonymous(r.SymbolIndex, b.number)...), '+')
+			buf = appendHex(buf, r.Addend)
 		}
 		if num >= uint64(b.n) || b.index[num] < 0 {
-			b.stray = append(b.stray, fmt.Sprintf("%s to %#x", name, to))
+			if !own {
+				to = 0
+			}
+			b.stray = append(b.stray, fmt.Sprintf("%s to %#x", buf, to))
 			continue
 		}
 		i := b.index[num]
@@ -269,36 +350,47 @@ func (b *codeBuilder) relocations() {
 		if f := relocFields[r.Type]; f != nil && !inPlace && at == 0 {
 			b.norm[i] = f.MustSet(b.norm[i], 0)
 		}
-		if own {
-			b.refer(i, to, text)
-		} else {
-			b.refer(i, ^uint64(0), name)
-		}
+		b.refer(i, to, buf)
 	}
 	slices.Sort(b.stray)
 }
 
+// appendHex appends x as %#x of package fmt writes it.
+func appendHex(dst []byte, x int64) []byte {
+	if x < 0 {
+		return appendHexUint(append(dst, '-'), -uint64(x))
+	}
+	return appendHexUint(dst, uint64(x))
+}
+
+func appendHexUint(dst []byte, x uint64) []byte {
+	return strconv.AppendUint(append(dst, "0x"...), x, 16)
+}
+
+// nowhere is the address of what is no address in the code.
+const nowhere = ^uint64(0)
+
 // refer notes that instruction i refers to an address in the code and, or else, to
 // what text says.
-func (b *codeBuilder) refer(i int32, at uint64, text string) {
-	if at != ^uint64(0) {
+func (b *codeBuilder) refer(i int32, at uint64, text []byte) {
+	if at != nowhere {
 		num := at / isa.WordSize
 		if b.target[i] >= 0 {
-			text += fmt.Sprintf("and %d ", b.target[i])
+			text = fmt.Appendf(text, "and %d ", b.target[i])
 		}
 		if at%isa.WordSize == 0 && num < uint64(b.n) && b.index[num] >= 0 {
 			b.target[i] = b.index[num]
 		} else {
 			b.target[i] = outside
-			text += fmt.Sprintf("at %+d", int64(at)-int64(b.n)*isa.WordSize)
+			text = fmt.Appendf(text, "at %+d", int64(at)-int64(b.n)*isa.WordSize)
 		}
 	}
 	if old := b.sym[i]; old != 0 {
-		text = b.syms[old] + " " + text
+		text = append([]byte(b.syms[old]+" "), text...)
 	}
-	if text != "" {
+	if len(text) > 0 {
 		b.sym[i] = uint32(len(b.syms))
-		b.syms = append(b.syms, text)
+		b.syms = append(b.syms, string(text))
 	}
 }
 
@@ -310,13 +402,14 @@ func (b *codeBuilder) resolve() {
 		if i < 0 {
 			continue
 		}
-		f, ok := b.all[num].TargetField()
+		in := b.inst(int(num))
+		f, ok := in.TargetField()
 		if !ok {
-			f, ok = b.all[num].Constant()
+			f, ok = in.Constant()
 		}
 		if ok {
 			b.norm[i] = f.MustSet(b.norm[i], 0)
-			b.refer(i, to, "")
+			b.refer(i, to, nil)
 		}
 	}
 }

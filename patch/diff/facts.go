@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -53,20 +54,43 @@ type factList struct {
 	// rename gives the name that kernel i has for this comparison; nil is its own.
 	rename func(i int32) string
 	list   []fact
+	lines  *lineList // takes the facts instead of list
+	buf    []byte
 }
 
 func (f *factList) add(k Kinds, group, name, format string, args ...any) {
-	f.list = append(f.list, fact{kind: k, group: group, name: name, value: fmt.Sprintf(format, args...)})
+	f.put(k, group, name, fmt.Appendf(nil, format, args...))
+}
+
+// put is add for a value that is text already.
+func (f *factList) put(k Kinds, group, name string, value []byte) {
+	f.of(k, group, name, nil, value)
+}
+
+// of is put for the contents of a section, or for what is of none.
+func (f *factList) of(k Kinds, group, name string, whole *elfx.Section, value []byte) {
+	switch {
+	case f.lines == nil:
+		f.list = append(f.list, fact{kind: k, group: group, name: name, whole: whole, value: string(value)})
+	case k&f.lines.kinds != 0:
+		f.lines.add(group, name, value)
+	}
 }
 
 // facts returns what the cubin says of the kernel of c beside its instructions, its
 // constants and the numbers that resourceFacts has. With places false, what follows the
 // code is left out: addresses and the attributes that list them.
 func (c *Code) facts(places bool) []fact {
-	m := c.module
+	f := &factList{m: c.module, code: c, places: places}
+	f.ofCode()
+	return f.list
+}
+
+// ofCode adds what the cubin says of the kernel.
+func (f *factList) ofCode() {
+	m, n := f.m, f.code.number
 	m.parts.Do(m.split)
-	f := &factList{m: m, code: c, places: places}
-	for _, i := range m.sections[c.number] {
+	for _, i := range m.sections[n] {
 		s := &m.Cubin.Sections()[i]
 		if isDebug(s) {
 			continue
@@ -74,18 +98,17 @@ func (c *Code) facts(places bool) []fact {
 		f.header(s)
 		f.ofKernel(s)
 	}
-	if places {
-		for _, r := range c.stray {
-			f.add(Loader, "relocations", "outside instructions", "%s", r)
+	if f.places {
+		for _, r := range f.code.stray {
+			f.put(Loader, "relocations", "outside instructions", []byte(r))
 		}
 	}
-	for _, i := range m.symbols[c.number] {
+	for _, i := range m.symbols[n] {
 		f.symbol(uint32(i))
 	}
-	for _, a := range m.info[c.number] {
+	for _, a := range m.info[n] {
 		f.attribute(".nv.info", a)
 	}
-	return f.list
 }
 
 // ofKernel adds what a section of the kernel holds.
@@ -135,10 +158,10 @@ func (f *factList) sectionName(i uint32) string {
 // symbolName returns what names a symbol wherever it stands.
 func (f *factList) symbolName(i uint32) string {
 	if f.code != nil {
-		return f.m.anonymous(i, f.code.Kernel.Name)
+		return f.m.anonymous(i, f.code.number)
 	}
 	if k := f.m.kernelOf(i); k >= 0 && f.rename != nil {
-		if name := f.m.anonymous(i, f.m.Cubin.Kernels()[k].Name); strings.Contains(name, "<self>") {
+		if name := f.m.anonymous(i, int(k)); strings.Contains(name, "<self>") {
 			return strings.Replace(name, "<self>", f.rename(k), 1)
 		}
 	}
@@ -147,7 +170,7 @@ func (f *factList) symbolName(i uint32) string {
 
 // header adds the fields of a section header, but for those that say where the section is.
 func (f *factList) header(s *elfx.Section) {
-	flags, info := s.Flags, fmt.Sprintf("%#x", s.Info)
+	flags, info := s.Flags, ""
 	switch {
 	case f.code != nil && s.Index == f.code.Kernel.Index: // resourceFacts has the rest
 		flags &^= barrierBits
@@ -156,15 +179,25 @@ func (f *factList) header(s *elfx.Section) {
 		info = f.sectionName(s.Info)
 	case s.Type == shtSymtab: // the first symbol that is not local
 		info = f.symbolName(s.Info)
+	default:
+		info = string(appendHex(nil, int64(s.Info)))
 	}
-	f.add(Loader, f.role(s), "header", "type %#x, flags %#x, address %#x, alignment %#x, entries of %#x, link %s, info %s",
-		s.Type, flags, s.Addr, s.Align, s.EntrySize, f.sectionName(s.Link), info)
+	f.buf = f.buf[:0]
+	for _, x := range [...]struct {
+		what  string
+		value uint64
+	}{{"type ", uint64(s.Type)}, {", flags ", flags}, {", address ", s.Addr}, {", alignment ", s.Align}, {", entries of ", s.EntrySize}} {
+		f.buf = appendHexUint(append(f.buf, x.what...), x.value)
+	}
+	f.buf = append(append(f.buf, ", link "...), f.sectionName(s.Link)...)
+	f.buf = append(append(f.buf, ", info "...), info...)
+	f.put(Loader, f.role(s), "header", f.buf)
 }
 
 // contents adds what a section holds, byte by byte.
 func (f *factList) contents(k Kinds, s *elfx.Section) {
 	data := f.m.Cubin.SectionData(s)
-	f.list = append(f.list, fact{kind: k, group: f.role(s), whole: s, value: fmt.Sprintf("%d bytes", s.Size) + " " + digest(data)})
+	f.of(k, f.role(s), "", s, fmt.Appendf(nil, "%d bytes %s", s.Size, digest(data)))
 }
 
 // digest returns what stands for bytes: 128 bits of their SHA-256.
@@ -180,7 +213,13 @@ func (f *factList) relocations(s *elfx.Section) {
 		kind = Data
 	}
 	for _, r := range f.m.Cubin.Relocs(s) {
-		f.add(kind, f.role(s), "", "%#x: type %d, %s%+d", r.Offset, r.Type, f.symbolName(r.SymbolIndex), r.Addend)
+		f.buf = append(appendHexUint(f.buf[:0], r.Offset), ": type "...)
+		f.buf = append(strconv.AppendUint(f.buf, uint64(r.Type), 10), ", "...)
+		if f.buf = append(f.buf, f.symbolName(r.SymbolIndex)...); r.Addend >= 0 {
+			f.buf = append(f.buf, '+')
+		}
+		f.buf = strconv.AppendInt(f.buf, r.Addend, 10)
+		f.put(kind, f.role(s), "", f.buf)
 	}
 }
 
@@ -200,36 +239,43 @@ func (f *factList) symbol(i uint32) {
 	if int(s.Section) < len(f.m.owner) && isDebug(&f.m.Cubin.Sections()[s.Section]) {
 		return
 	}
-	kind, place := Loader, fmt.Sprintf("value %#x, size %#x", s.Value, s.Size)
-	switch {
-	case f.code != nil && int(s.Section) == f.code.Kernel.Index:
-		place = ""
-		if f.places {
-			place = f.code.place(s.Value) + " to " + f.code.place(s.Value+s.Size)
-		}
-	case int(s.Section) < len(f.m.owner) && isData(&f.m.Cubin.Sections()[s.Section]) && s.Info&0xf != uint8(elf.STT_SECTION):
-		kind = Data
-	}
+	kind := Loader
 	where := "none"
 	if s.Section != 0 {
 		where = f.sectionName(s.Section)
 	}
-	f.add(kind, "symbol", f.symbolName(i), "type %d, binding %d, other %#x, section %s, %s", s.Info&0xf, s.Info>>4, s.Other, where, place)
+	b := strconv.AppendUint(append(f.buf[:0], "type "...), uint64(s.Info&0xf), 10)
+	b = strconv.AppendUint(append(b, ", binding "...), uint64(s.Info>>4), 10)
+	b = appendHexUint(append(b, ", other "...), uint64(s.Other))
+	b = append(append(append(b, ", section "...), where...), ", "...)
+	switch {
+	case f.code == nil || int(s.Section) != f.code.Kernel.Index:
+		if int(s.Section) < len(f.m.owner) && isData(&f.m.Cubin.Sections()[s.Section]) && s.Info&0xf != uint8(elf.STT_SECTION) {
+			kind = Data
+		}
+		b = appendHexUint(append(b, "value "...), s.Value)
+		b = appendHexUint(append(b, ", size "...), s.Size)
+	case f.places:
+		b = f.code.appendPlace(b, s.Value)
+		b = f.code.appendPlace(append(b, " to "...), s.Value+s.Size)
+	}
+	f.buf = b
+	f.put(kind, "symbol", f.symbolName(i), b)
 }
 
-// place names an address in the code by the instruction there.
-func (c *Code) place(pc uint64) string {
+// appendPlace names an address in the code by the instruction there.
+func (c *Code) appendPlace(dst []byte, pc uint64) []byte {
 	if pc == uint64(len(c.data)) {
-		return "the end"
+		return append(dst, "the end"...)
 	}
 	i, ok := c.indexAt(pc)
 	switch {
 	case ok:
-		return fmt.Sprintf("instruction %d", i)
+		return strconv.AppendInt(append(dst, "instruction "...), int64(i), 10)
 	case pc%16 == 0 && pc < uint64(len(c.data)):
-		return fmt.Sprintf("padding before instruction %d", i)
+		return strconv.AppendInt(append(dst, "padding before instruction "...), int64(i), 10)
 	}
-	return fmt.Sprintf("address %#x", pc)
+	return appendHexUint(append(dst, "address "...), pc)
 }
 
 // attribute adds a record of .nv.info, unless it says only who made the cubin.
@@ -242,31 +288,44 @@ func (f *factList) attribute(group string, a elfx.Attr) {
 		f.add(Loader, group, name, "%#x (format %d)", a.Value, a.Format)
 		return
 	}
-	var words []string
-	for _, w := range a.Words() {
-		words = append(words, fmt.Sprintf("%#x", w))
-	}
+	words := len(a.Data) / 4
 	symbols := 0
 	switch {
 	case name == "EXTERNS":
-		symbols = len(words)
+		symbols = words
 	case name == "PARAM_CBANK", group == ".nv.info" && slices.Contains(symbolAttrs, name):
-		symbols = min(1, len(words))
-	}
-	for i := range symbols {
-		words[i] = f.symbolName(binary.LittleEndian.Uint32(a.Data[4*i:]))
+		symbols = min(1, words)
 	}
 	follows := slices.Contains(codeAttrs, name)
+	var places []uint64 // by word: the address in the code that it is
 	if f.code != nil {
 		a.InstrOffsets(func(i int, off uint64) {
-			words[i] = f.code.place(off)
+			if places == nil {
+				places = slices.Repeat([]uint64{nowhere}, words)
+			}
+			places[i] = off
 			follows = true
 		})
 	}
 	if follows && !f.places {
 		return
 	}
-	f.add(Loader, group, name, "%s% x", strings.Join(words, " "), a.Data[len(a.Data)&^3:])
+	b := f.buf[:0]
+	for i := range words {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		switch w := binary.LittleEndian.Uint32(a.Data[4*i:]); {
+		case places != nil && places[i] != nowhere:
+			b = f.code.appendPlace(b, places[i])
+		case i < symbols:
+			b = append(b, f.symbolName(w)...)
+		default:
+			b = appendHexUint(b, uint64(w))
+		}
+	}
+	f.buf = fmt.Appendf(b, "% x", a.Data[len(a.Data)&^3:])
+	f.put(Loader, group, name, f.buf)
 }
 
 // makerAttrs are the attributes that say who made the code, and how: no loader has

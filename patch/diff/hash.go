@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -73,7 +75,7 @@ func (c *Code) hash(level HashLevel, version int) Hash {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "cupatch %s %d\n", level, version)
-	buf := make([]byte, 0, 1<<12)
+	buf := slices.Grow(c.buf[:0], 1<<12)
 	for i, w := range c.norm {
 		if level >= HashNoControl {
 			w = w.AndNot(controlMask)
@@ -102,6 +104,7 @@ func (c *Code) hash(level HashLevel, version int) Hash {
 		}
 	}
 	h.Write(buf)
+	c.buf = buf
 	if rest := c.data[len(c.data)/isa.WordSize*isa.WordSize:]; len(rest) > 0 {
 		h.Write(append([]byte{2}, rest...))
 	}
@@ -227,39 +230,53 @@ func FileHash(level HashLevel, lines []string) Hash {
 // file: "ARCH NAME HASH BESIDE". What the compiler puts into a name anew in each build is
 // no part of it; BESIDE stands for what the cubin says of the kernel beside its code.
 func (c *Code) HashLine(level HashLevel, h Hash) string {
-	list := hashedFacts(level, c.facts(true))
+	l := &c.lines
+	l.reset(level)
+	(&factList{m: c.module, code: c, places: true, lines: l}).ofCode()
 	if level <= HashCode {
 		for _, r := range c.resources() {
-			list = append(list, fmt.Sprint(r.name, " ", r.n))
+			c.buf = strconv.AppendInt(c.buf[:0], int64(r.n), 10)
+			l.add(r.name, "", c.buf)
 		}
 	}
-	return c.Arch + " " + quoteName(c.module.kernelName(c.number)) + " " + h.String() + " " + linesHash(list).String()
+	return c.Arch + " " + quoteName(c.module.kernelName(c.number)) + " " + h.String() + " " + l.hash().String()
 }
 
-// hashedFacts returns the facts that count at a level, one a line: at the level code all
-// that [Files] counts at its level of that name, at those below data.
-func hashedFacts(level HashLevel, list []fact) []string {
-	kinds := Data
+// A lineList collects lines for a hash in which their order does not count.
+type lineList struct {
+	kinds        Kinds // of facts that count
+	text, sorted []byte
+	lines        [][2]int // where they start and end in text
+}
+
+// reset empties l for the facts that count at a level: at the level code all that [Files]
+// counts at its level of that name, at those below data.
+func (l *lineList) reset(level HashLevel) {
+	l.text, l.lines, l.kinds = l.text[:0], l.lines[:0], Data
 	if level <= HashCode {
-		kinds |= Loader
+		l.kinds |= Loader
 	}
-	var lines []string
-	for i := range list {
-		if f := &list[i]; f.kind&kinds != 0 {
-			lines = append(lines, f.title()+" "+f.value)
-		}
-	}
-	return lines
 }
 
-// linesHash returns the hash of lines in any order.
-func linesHash(lines []string) Hash {
-	slices.Sort(lines)
-	h := sha256.New()
-	for _, l := range lines {
-		h.Write(append([]byte(l), 0))
+// add adds the line of what there is of group, name and value, with blanks between them.
+func (l *lineList) add(group, name string, value []byte) {
+	start := len(l.text)
+	l.text = append(l.text, group...)
+	if name != "" {
+		l.text = append(append(l.text, ' '), name...)
 	}
-	return Hash(h.Sum(nil))
+	l.text = append(append(l.text, ' '), value...)
+	l.lines = append(l.lines, [2]int{start, len(l.text)})
+}
+
+// hash returns the hash of the lines, sorted, each with a zero byte after it.
+func (l *lineList) hash() Hash {
+	slices.SortFunc(l.lines, func(x, y [2]int) int { return bytes.Compare(l.text[x[0]:x[1]], l.text[y[0]:y[1]]) })
+	l.sorted = l.sorted[:0]
+	for _, at := range l.lines {
+		l.sorted = append(append(l.sorted, l.text[at[0]:at[1]]...), 0)
+	}
+	return sha256.Sum256(l.sorted)
 }
 
 // quoteName returns a name in a form that fits between blanks on a line: as it is, or in
@@ -279,15 +296,29 @@ func quoteName(name string) string {
 // ModuleLine returns the line that the cubin has in the hash of a file for what belongs to
 // none of its kernels: "ARCH HASH".
 func (m *Module) ModuleLine(level HashLevel) string {
-	return m.Cubin.Arch + " " + linesHash(hashedFacts(level, m.facts(nil))).String()
+	l := &lineList{}
+	l.reset(level)
+	(&factList{m: m, places: true, lines: l}).ofCubin()
+	return m.Cubin.Arch + " " + l.hash().String()
 }
+
+// entryPool has memory for the contents of entries.
+var entryPool sync.Pool
 
 // EntryLine returns the line that an entry that is no cubin has in the hash of a file:
 // "KIND TARGET … HASH".
 func EntryLine(e *elfx.Entry) (string, error) {
-	data, err := contentsOf(e, nil)
+	buf, _ := entryPool.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	defer entryPool.Put(buf)
+	data, err := contentsOf(e, *buf)
 	if err != nil {
 		return "", err
+	}
+	if !e.Shared() && cap(data) > cap(*buf) {
+		*buf = data
 	}
 	return e.Kind.String() + " " + loaderText(e) + " " + meaningOf(e.Kind, data).String(), nil
 }

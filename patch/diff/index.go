@@ -170,6 +170,8 @@ func (r *entryRec) read(buf []byte, opt *Options, known map[Hash]*entryRec) []by
 		}
 		if keep {
 			rec.made = code
+		} else {
+			code.Done()
 		}
 		r.kernels = append(r.kernels, rec)
 	}

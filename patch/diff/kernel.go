@@ -246,44 +246,44 @@ func (d *CodeDiff) countModifiers(o Op, mods map[ModifierChange]int) {
 }
 
 // mnemonic returns the bare name of instruction i, .word for an unknown word.
-func (c *Code) mnemonic(i int) string {
-	return mnemonicOf(c.variants[i])
-}
+func (c *Code) mnemonic(i int) string { return c.mnemonicOf(c.variants[i]) }
 
-func mnemonicOf(v *isa.Variant) string {
-	if v == nil {
+// mnemonicOf returns the bare name of a variant, as Code.variants has it.
+func (c *Code) mnemonicOf(n uint16) string {
+	if n == 0 {
 		return ".word"
 	}
-	return v.Mnemonic()
+	return c.Table.Variant(int(n) - 1).Mnemonic()
 }
 
 // opcodeDeltas returns the opcodes that a and b have in different numbers, the largest
 // difference first.
 func opcodeDeltas(a, b *Code) []OpcodeDelta {
-	type count struct{ a, b int }
-	byVariant := map[*isa.Variant]*count{}
+	counts := map[string]*OpcodeDelta{}
 	for side, c := range []*Code{a, b} {
-		for _, v := range c.variants {
-			n := byVariant[v]
-			if n == nil {
-				n = &count{}
-				byVariant[v] = n
+		byVariant := []int{0}
+		for _, n := range c.variants {
+			for int(n) >= len(byVariant) {
+				byVariant = append(byVariant, make([]int, n)...)
+			}
+			byVariant[n]++
+		}
+		for n, count := range byVariant {
+			if count == 0 {
+				continue
+			}
+			name := c.mnemonicOf(uint16(n))
+			d := counts[name]
+			if d == nil {
+				d = &OpcodeDelta{Opcode: name}
+				counts[name] = d
 			}
 			if side == 0 {
-				n.a++
+				d.A += count
 			} else {
-				n.b++
+				d.B += count
 			}
 		}
-	}
-	counts := map[string]*OpcodeDelta{}
-	for v, n := range byVariant {
-		name := mnemonicOf(v)
-		if counts[name] == nil {
-			counts[name] = &OpcodeDelta{Opcode: name}
-		}
-		counts[name].A += n.a
-		counts[name].B += n.b
 	}
 	var out []OpcodeDelta
 	for _, d := range counts {

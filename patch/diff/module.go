@@ -28,6 +28,7 @@ type Module struct {
 
 	kernels     sync.Once
 	kernelNames []string
+	stableNames []string // of kernels: StableName
 
 	naming sync.Once
 	names  []string         // by symbol
@@ -123,6 +124,9 @@ func (m *Module) symbolName(i uint32) string {
 	if int(i) >= len(m.names) {
 		return fmt.Sprintf("symbol %d of %d", i, len(m.names))
 	}
+	if len(m.rank) == 0 {
+		return m.names[i]
+	}
 	return m.names[i] + m.rank[int32(i)]
 }
 
@@ -177,40 +181,47 @@ func (m *Module) rawName(i int) string {
 // kernelName returns the name of kernel i without what changes from build to build,
 // unless the cubin has another kernel of that name.
 func (m *Module) kernelName(i int) string {
-	m.kernels.Do(func() {
-		list := m.Cubin.Kernels()
-		m.kernelNames = make([]string, len(list))
-		count := make(map[string]int, len(list))
-		for i := range list {
-			m.kernelNames[i] = StableName(list[i].Name)
-			count[m.kernelNames[i]]++
-		}
-		for i, name := range m.kernelNames {
-			if count[name] > 1 {
-				m.kernelNames[i] = list[i].Name
-			}
-		}
-	})
+	m.kernels.Do(m.nameKernels)
 	return m.kernelNames[i]
 }
 
-// anonymous returns the name of a symbol with the name of the kernel that it belongs to
+func (m *Module) nameKernels() {
+	list := m.Cubin.Kernels()
+	m.kernelNames, m.stableNames = make([]string, len(list)), make([]string, len(list))
+	count := make(map[string]int, len(list))
+	for i := range list {
+		m.stableNames[i] = StableName(list[i].Name)
+		count[m.stableNames[i]]++
+	}
+	for i, name := range m.stableNames {
+		if m.kernelNames[i] = name; count[name] > 1 {
+			m.kernelNames[i] = list[i].Name
+		}
+	}
+}
+
+// anonymous returns the name of a symbol with the name of kernel i, which it belongs to,
 // left out, so that a renamed kernel refers to the same things.
-func (m *Module) anonymous(symbol uint32, kernel string) string {
+func (m *Module) anonymous(symbol uint32, i int) string {
 	full := m.symbolName(symbol)
+	kernel := m.Cubin.Kernels()[i].Name
 	if kernel == "" || int(symbol) >= len(m.names) {
 		return full
 	}
-	name, rank := m.names[symbol], m.rank[int32(symbol)]
-	for _, k := range []string{kernel, StableName(kernel)} {
+	m.kernels.Do(m.nameKernels)
+	name, rank := m.names[symbol], ""
+	if len(m.rank) > 0 {
+		rank = m.rank[int32(symbol)]
+	}
+	for _, k := range [...]string{kernel, m.stableNames[i]} {
 		if name == k {
 			return "<self>" + rank
 		}
-		if s, ok := strings.CutPrefix(name, "$"+k+"$"); ok {
-			return "$<self>$" + s + rank
+		if n := len(k) + 1; len(name) > n && name[0] == '$' && name[1:n] == k && name[n] == '$' {
+			return "$<self>$" + name[n+1:] + rank
 		}
-		if s, ok := strings.CutSuffix(name, "."+k); ok {
-			return s + ".<self>" + rank
+		if s, ok := strings.CutSuffix(name, k); ok && strings.HasSuffix(s, ".") {
+			return s + "<self>" + rank
 		}
 	}
 	return full

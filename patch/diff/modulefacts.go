@@ -12,8 +12,15 @@ import (
 // facts returns what the cubin says that belongs to no kernel. rename gives the names of
 // its kernels; nil leaves them.
 func (m *Module) facts(rename func(i int32) string) []fact {
-	m.parts.Do(m.split)
 	f := &factList{m: m, places: true, rename: rename}
+	f.ofCubin()
+	return f.list
+}
+
+// ofCubin adds what the cubin says that belongs to no kernel.
+func (f *factList) ofCubin() {
+	m := f.m
+	m.parts.Do(m.split)
 	f.file()
 	f.segments()
 	for i := range m.Cubin.Sections() {
@@ -30,7 +37,6 @@ func (m *Module) facts(rename func(i int32) string) []fact {
 	for _, a := range m.common {
 		f.attribute(".nv.info", a)
 	}
-	return f.list
 }
 
 // What the file header's facts are grouped under.
@@ -150,5 +156,5 @@ func (f *factList) note(s *elfx.Section) {
 			clear(data[at : at+4])
 		}
 	}
-	f.list = append(f.list, fact{kind: Loader, group: s.Name, whole: s, value: fmt.Sprintf("% x", data)})
+	f.of(Loader, s.Name, "", s, fmt.Appendf(nil, "% x", data))
 }

@@ -132,7 +132,7 @@ func relocationChanges(a, b *Code) []Change {
 	count := map[string][2]int{}
 	for side, c := range []*Code{a, b} {
 		for _, r := range c.Kernel.Relocs() {
-			name := c.module.anonymous(r.SymbolIndex, c.Kernel.Name)
+			name := c.module.anonymous(r.SymbolIndex, c.number)
 			n := count[name]
 			n[side]++
 			count[name] = n

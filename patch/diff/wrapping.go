@@ -145,7 +145,7 @@ func meaningsOf(x *index, kind elfx.Kind) []string {
 // anything else its bytes.
 func meaningOf(kind elfx.Kind, data []byte) Hash {
 	if kind == elfx.KindPTX {
-		data = plainPTX(data)
+		return hashPTX(data)
 	}
 	return sha256.Sum256(data)
 }
