@@ -44,8 +44,6 @@ type TableFile struct {
 	Variants []*Variant // all variants, those of the base included
 	// lists has the named lists that the file and its base define.
 	lists map[string]*list
-	// pending has what is still to read of the variants; nil for a file read as a whole.
-	pending map[*Variant]*pending
 }
 
 // A list is a named choice by one field's value. What it holds is there after load.

@@ -12,10 +12,19 @@ import (
 
 // TestPackedTables checks that the packed tables are those in isa/tables.
 func TestPackedTables(t *testing.T) {
-	files, err := pack.Tables("tables")
+	files, err := pack.Effects("tables")
 	if err != nil {
 		t.Fatal(err)
 	}
+	texts, err := pack.Texts("tables")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := IndexTables(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["index"] = index
 	old, err := os.ReadDir("tables/packed")
 	if err != nil {
 		t.Fatal(err)

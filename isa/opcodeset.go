@@ -2,7 +2,6 @@ package isa
 
 import (
 	"slices"
-	"strings"
 )
 
 // An OpcodeSet is a set of opcodes, a cheap test to make before decoding.
@@ -26,25 +25,11 @@ func (t *Table) MayMatch(pred func(mnemonic string) bool) *OpcodeSet {
 	var s OpcodeSet
 	for i := range t.cands {
 		c := &t.cands[i]
-		if s.Has(c.value) || !c.mayBeNamed(pred) {
-			continue
-		}
-		c.complete()
-		if slices.ContainsFunc(c.v.Mnemonics(), pred) {
+		if !s.Has(c.value) && slices.ContainsFunc(c.mnemonics(), pred) {
 			s.Add(c.value)
 		}
 	}
 	return &s
-}
-
-// mayBeNamed reports whether c's mnemonic may be one for which pred is true. It does not
-// read what is still to read of c's variant, but for the first word.
-func (c *candidate) mayBeNamed(pred func(string) bool) bool {
-	if c.pending == nil {
-		return true
-	}
-	text, ok := strings.CutPrefix(c.pending.text, "  text ")
-	return !ok || pred(leadingName(text))
 }
 
 // WithOpcodes returns the variants whose opcode is in s, in the order of Variants. They
@@ -63,8 +48,8 @@ func (t *Table) WithOpcodes(s *OpcodeSet) []*Variant {
 // Mnemonics returns the instruction names that t knows, sorted.
 func (t *Table) Mnemonics() []string {
 	var out []string
-	for _, v := range t.Variants() {
-		out = append(out, v.Mnemonics()...)
+	for i := range t.cands {
+		out = append(out, t.cands[i].mnemonics()...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

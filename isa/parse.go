@@ -37,9 +37,6 @@ func (r *tableReader) parse(text string) (*TableFile, error) {
 		if err := r.parseLine(); err != nil {
 			return nil, &TableError{r.line, err}
 		}
-		if r.v != nil && r.file.pending != nil {
-			r.postpone(&text)
-		}
 	}
 	if err := r.finish(); err != nil {
 		return nil, &TableError{r.line, err}
@@ -55,6 +52,7 @@ func (r *tableReader) parse(text string) (*TableFile, error) {
 type tableReader struct {
 	file   *TableFile
 	base   func(Arch) (*TableFile, error)
+	lazy   bool // lists are read when they are needed
 	line   int
 	cur    string // the current line
 	fields map[string]Field
@@ -191,7 +189,7 @@ func (r *tableReader) parseIndented(s string) error {
 func (r *tableReader) finish() error {
 	if r.listName != "" {
 		l := &list{text: r.listBody}
-		if r.file.pending == nil {
+		if !r.lazy {
 			if err := l.load(); err != nil {
 				return fmt.Errorf("list %s: %w", r.listName, err)
 			}
@@ -259,9 +257,6 @@ func (r *tableReader) merge() {
 			delete(mine, k)
 		}
 		r.file.Variants = append(r.file.Variants, v)
-		if p := r.baseFile.pending[v]; p != nil && r.file.pending != nil {
-			r.file.pending[v] = p
-		}
 	}
 	for _, v := range r.own {
 		if mine[variantKey(v)] == v {

@@ -3,6 +3,7 @@ package isa
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -17,7 +18,7 @@ type Table struct {
 	// cands holds the variants by opcode, and within an opcode the most specific
 	// first; those of opcode i are cands[first[i]:first[i+1]].
 	cands  []candidate
-	first  [numOpcodes + 1]uint32
+	first  [numOpcodes + 1]uint16
 	all    sync.Once // completes the variants
 	groups sync.Map  // *Variant → []*Group
 	// operands is like groups: *Variant → []OperandInfo.
@@ -47,10 +48,17 @@ const numOpcodes = 1 << 13
 // NewTable returns the table of the variants vs, which it keeps and which must not
 // change afterwards. Where the patterns of several variants fit a word, the one with
 // the most constant bits decides, and among equals the one that comes first.
-func NewTable(arch Arch, vs []*Variant) *Table { return newTable(arch, vs, nil) }
+func NewTable(arch Arch, vs []*Variant) *Table {
+	t := &Table{arch: arch, variants: vs, cands: make([]candidate, len(vs)), byVariant: make([]*candidate, len(vs))}
+	for i, n := range triedOrder(vs) {
+		t.put(i, n, nil, vs[n])
+	}
+	t.fill()
+	return t
+}
 
-func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
-	t := &Table{arch: arch, variants: vs, cands: make([]candidate, len(vs))}
+// triedOrder returns the numbers of variants in the order in which they are tried.
+func triedOrder(vs []*Variant) []int {
 	order := make([]int, len(vs))
 	for i := range order {
 		order[i] = i
@@ -60,20 +68,27 @@ func newTable(arch Arch, vs []*Variant, pend map[*Variant]*pending) *Table {
 		return cmp.Or(cmp.Compare(a.Value.Opcode(), b.Value.Opcode()),
 			cmp.Compare(b.Mask.OnesCount(), a.Mask.OnesCount()))
 	})
-	t.byVariant = make([]*candidate, len(vs))
-	for i, n := range order {
-		v, c := vs[n], &t.cands[i]
-		c.mask, c.value, c.v, c.pending, c.table, c.number = v.Mask, v.Value, v, pend[v], t, n
-		t.byVariant[n] = c
-	}
-	i := 0
-	for op := range numOpcodes {
-		for i < len(t.cands) && t.cands[i].value.Opcode() == op {
-			i++
+	return order
+}
+
+// put makes variant n the i-th to be tried.
+func (t *Table) put(i, n int, p *pending, v *Variant) {
+	c := &t.cands[i]
+	c.mask, c.value, c.v, c.pending, c.table, c.number = v.Mask, v.Value, v, p, t, n
+	t.byVariant[n] = c
+}
+
+// fill notes which candidates each opcode has.
+func (t *Table) fill() {
+	op := 0
+	for i := range t.cands {
+		for o := t.cands[i].value.Opcode(); op <= o; op++ {
+			t.first[op] = uint16(i)
 		}
-		t.first[op+1] = uint32(i)
 	}
-	return t
+	for ; op < len(t.first); op++ {
+		t.first[op] = uint16(len(t.cands))
+	}
 }
 
 // Arch returns the architecture that t describes.
@@ -157,6 +172,15 @@ func (c *candidate) complete() {
 	}
 }
 
+// mnemonics returns the names that the text of c's variant may start with, without
+// reading what is still to read of it.
+func (c *candidate) mnemonics() []string {
+	if c.pending != nil {
+		return strings.Fields(c.pending.names)
+	}
+	return c.v.Mnemonics()
+}
+
 // encodeForm returns c's variant prepared for reading text.
 func (c *candidate) encodeForm() *encodeForm {
 	f := c.enc.Load()
@@ -172,10 +196,9 @@ func (c *candidate) encodeForm() *encodeForm {
 // order in which they are tried.
 func (t *Table) named(name string) []*candidate {
 	t.namesOnce.Do(func() {
-		t.Variants()
 		t.names = map[string][]*candidate{}
 		for i := range t.cands {
-			for _, n := range t.cands[i].v.Mnemonics() {
+			for _, n := range t.cands[i].mnemonics() {
 				t.names[n] = append(t.names[n], &t.cands[i])
 			}
 		}

@@ -1,5 +1,5 @@
 // Packtables brings the instruction tables into the form that isa.FormatTable writes,
-// and packs them for the program. It runs in the folder of package isa:
+// and makes what the program carries beside them: an index of them, and the effects, packed. It runs in the folder of package isa:
 //
 //	go generate ./isa
 package main
@@ -111,8 +111,15 @@ func run(src, dst string) error {
 	if err := formatAll(src); err != nil {
 		return err
 	}
-	files, err := pack.Tables(src)
+	files, err := pack.Effects(src)
 	if err != nil {
+		return err
+	}
+	texts, err := pack.Texts(src)
+	if err != nil {
+		return err
+	}
+	if files[pack.Index], err = isa.IndexTables(texts); err != nil {
 		return err
 	}
 	old, err := os.ReadDir(dst)
