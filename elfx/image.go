@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 )
 
 // An Image is what [NewFatbin] makes an entry of.
@@ -78,13 +79,13 @@ func (m *Image) cubinEntry(pack Packing) ([]byte, error) {
 }
 
 var (
-	ptxVersion = regexp.MustCompile(`(?m)^\s*\.version\s+(\d+)\.(\d+)`)
-	ptxTarget  = regexp.MustCompile(`(?m)^\s*\.target\s+(sm_\d+[af]?)`)
+	ptxVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*\.version\s+(\d+)\.(\d+)`) })
+	ptxTarget  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*\.target\s+(sm_\d+[af]?)`) })
 )
 
 func (m *Image) ptxEntry(pack Packing) ([]byte, error) {
 	text := stripPTX(m.Data)
-	version, target := ptxVersion.FindSubmatch(text), ptxTarget.FindSubmatch(text)
+	version, target := ptxVersion().FindSubmatch(text), ptxTarget().FindSubmatch(text)
 	if version == nil || target == nil || bytes.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("neither a cubin nor PTX: no .version and .target")
 	}

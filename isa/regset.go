@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A RegFile is one of the register files that instructions name.
@@ -25,6 +26,24 @@ var fileNames = [numFiles]string{"R", "UR", "P", "UP", "B"}
 
 // String returns the letters before the numbers of f's registers.
 func (f RegFile) String() string { return fileNames[f] }
+
+// namesOfFiles has the names that Names returns.
+var namesOfFiles [numFiles]struct {
+	once  sync.Once
+	names [256]string
+}
+
+// Names returns the names of f's registers 0 to 255, such as R0 to R255. They must not be
+// changed.
+func (f RegFile) Names() *[256]string {
+	x := &namesOfFiles[f]
+	x.once.Do(func() {
+		for n := range x.names {
+			x.names[n] = f.String() + strconv.Itoa(n)
+		}
+	})
+	return &x.names
+}
 
 // A RegSet is a set of registers of all files. It is a value; the zero RegSet is empty.
 type RegSet struct {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
@@ -97,7 +98,7 @@ func runExtract(e *env, args []string) error {
 	if err := e.notEmpty("output", "rebuild"); err != nil {
 		return err
 	}
-	if name := filepath.Base(x.rebuild); hostName.MatchString(name) {
+	if name := filepath.Base(x.rebuild); hostName().MatchString(name) {
 		return e.usagef("--rebuild writes a fatbin, %s is the name of another kind of file", name)
 	}
 	opt, err := x.options()
@@ -117,7 +118,7 @@ func runExtract(e *env, args []string) error {
 }
 
 // hostName fits the names of files that hold fatbins and are none.
-var hostName = regexp.MustCompile(`(?i)\.(so(\.[0-9.]+)?|o|a|obj|lib|dll|exe|whl|zip|cubin|ptx)$`)
+var hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.(so(\.[0-9.]+)?|o|a|obj|lib|dll|exe|whl|zip|cubin|ptx)$`) })
 
 // knownKind reports whether entries can have a kind of that name.
 func knownKind(name string) bool {

@@ -238,7 +238,8 @@ func (c *comparison) registers(d isa.Word) isa.Word {
 		rest = rest.AndNot(m)
 		c.kinds |= Registers
 		if c.list {
-			f := FieldChange{Registers, "register", registerNames[s.File][old], registerNames[s.File][now]}
+			names := s.File.Names()
+			f := FieldChange{Registers, "register", names[old], names[now]}
 			if !slices.Contains(c.fields[c.own:], f) {
 				c.fields = append(c.fields, f)
 			}

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"strconv"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -17,16 +16,6 @@ type registerField struct {
 	zero  string
 }
 
-// registerNames has R0 to R255 and UR0 to UR255.
-var registerNames = func() (names [isa.FileUR + 1][256]string) {
-	for file := range names {
-		for i := range names[file] {
-			names[file][i] = isa.RegFile(file).String() + strconv.Itoa(i)
-		}
-	}
-	return names
-}()
-
 // value returns the register that w names, as a condition sees it.
 func (r registerField) value(w isa.Word) string {
 	n := r.field.Get(w)
@@ -41,7 +30,7 @@ func fastRegisters(t *isa.Table, vs []*isa.Variant, name string) map[*isa.Varian
 	m := map[*isa.Variant]registerField{}
 	for _, v := range vs {
 		if f, file, ok := t.PlainRegister(v, name); ok {
-			m[v] = registerField{f, &registerNames[file], file.String() + "Z"}
+			m[v] = registerField{f, file.Names(), file.String() + "Z"}
 		}
 	}
 	return m

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cupatch/cupatch/isa"
 )
@@ -125,17 +126,17 @@ func (c *exprCompiler) checkTextOp(x *compiledExpr, op, want string, pos int, te
 }
 
 var (
-	smallRegister  = regexp.MustCompile(`^u?[rp]([0-9]+|z|t)$`)
-	numberedName   = regexp.MustCompile(`^(U?[RP])([0-9]+)$`)
-	selectRegister = regexp.MustCompile(`^U?R([0-9]+|Z)\.`)
+	smallRegister  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^u?[rp]([0-9]+|z|t)$`) })
+	numberedName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(U?[RP])([0-9]+)$`) })
+	selectRegister = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^U?R([0-9]+|Z)\.`) })
 )
 
 // checkOperand refuses a text that no operand of the name can be.
 func (c *exprCompiler) checkOperand(f *fieldRef, s string, pos int) error {
-	if smallRegister.MatchString(s) {
+	if smallRegister().MatchString(s) {
 		return c.errorf(pos, "%s is never %q: registers are written in capitals, %q", f.name, s, strings.ToUpper(s))
 	}
-	if m := numberedName.FindStringSubmatch(s); m != nil {
+	if m := numberedName().FindStringSubmatch(s); m != nil {
 		last := map[string]int{"R": 254, "UR": 62, "P": 6, "UP": 6}[m[1]]
 		if m[1] == "UR" && c.names.table.Arch().SM >= 100 {
 			last = 254
@@ -145,7 +146,7 @@ func (c *exprCompiler) checkOperand(f *fieldRef, s string, pos int) error {
 			return c.errorf(pos, "%s is never %q; there are %s0 to %s%d and %s%s", f.name, s, m[1], m[1], last, m[1], zero)
 		}
 	}
-	if selectRegister.MatchString(s) && f.scope.onlyAddress(f.name) {
+	if selectRegister().MatchString(s) && f.scope.onlyAddress(f.name) {
 		return c.errorf(pos, "%s is an address and never %q", f.name, s).
 			hint("compare its base register, %q, or all of it, such as \"desc[UR4][R2.64+0x10]\"", s[:strings.IndexByte(s, '.')])
 	}
