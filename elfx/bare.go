@@ -46,6 +46,9 @@ func (f *File) addCubin(r *Region, off, size int64) {
 	}
 	if cub, err := ParseCubin(b); err == nil {
 		e.Suffix = cub.Suffix
+		if f.root() == f && size == f.Size { // one cubin, and it will be asked for
+			e.cubin = cub
+		}
 	}
 	c.Entries = []*Entry{e}
 	r.Containers = append(r.Containers, c)

@@ -115,7 +115,8 @@ type Entry struct {
 	Parent *Entry // the KindConcat entry whose contents this one is part of, or nil
 	Err    error  // damage to the header; the payload cannot be read
 
-	inner int64 // offset in Parent's decompressed payload
+	inner int64  // offset in Parent's decompressed payload
+	cubin *Cubin // of a file that is one, as it was read
 }
 
 // Arch returns the architecture that the container gives, such as sm_90a. The
@@ -268,6 +269,9 @@ func (e *Entry) Done() {
 func (e *Entry) Cubin() (*Cubin, error) {
 	if e.Kind != KindELF && e.Err == nil {
 		return nil, fmt.Errorf("%s: no cubin: %w", e.place(), ErrUnsupported)
+	}
+	if e.cubin != nil {
+		return e.cubin, nil
 	}
 	data, err := e.Data()
 	if err != nil {

@@ -129,21 +129,31 @@ func (c *Cubin) checkInfo() error {
 	return nil
 }
 
-// attrs decodes an attribute section that checkInfo has passed.
-func (c *Cubin) attrs(s *Section) []Attr {
+// eachAttr calls fn with the records of an attribute section that checkInfo has passed.
+func (c *Cubin) eachAttr(s *Section, fn func(a Attr)) {
 	if s == nil || !isInfo(s) {
-		return nil
+		return
 	}
-	var out []Attr
 	b := c.SectionData(s)
 	for pos := 0; pos < len(b); {
 		a, n, msg := nextAttr(b[pos:], s.Offset+int64(pos))
 		if msg != "" {
-			return out
+			return
 		}
-		out = append(out, a)
+		fn(a)
 		pos += n
 	}
+}
+
+// attrs returns the records of an attribute section.
+func (c *Cubin) attrs(s *Section) []Attr {
+	n := 0
+	c.eachAttr(s, func(Attr) { n++ })
+	if n == 0 {
+		return nil
+	}
+	out := make([]Attr, 0, n)
+	c.eachAttr(s, func(a Attr) { out = append(out, a) })
 	return out
 }
 

@@ -181,13 +181,13 @@ func (c *Cubin) symbolKernels(byIndex map[uint32]int) map[uint32]int {
 
 // attachInfo reads the attributes that say how a kernel uses the machine.
 func (c *Cubin) attachInfo(bySymbol map[uint32]int) {
-	for _, a := range c.Info() {
+	c.eachAttr(c.Section(".nv.info"), func(a Attr) {
 		if len(a.Data) < 8 {
-			continue
+			return
 		}
 		n, ok := bySymbol[le.Uint32(a.Data)]
 		if !ok {
-			continue
+			return
 		}
 		k, v := &c.kernels[n], int(int32(le.Uint32(a.Data[4:])))
 		switch a.ID {
@@ -198,17 +198,20 @@ func (c *Cubin) attachInfo(bySymbol map[uint32]int) {
 		case attrMinStackSize:
 			k.Stack = v
 		}
-	}
+	})
 	for i := range c.kernels {
 		k := &c.kernels[i]
-		for _, a := range k.Info() {
+		if k.info == 0 {
+			continue
+		}
+		c.eachAttr(&c.sections[k.info], func(a Attr) {
 			switch {
 			case a.ID == attrCbankParamSize:
 				k.Params = int(a.Value)
 			case a.ID == attrNumBarriers:
 				k.Barriers = int(a.Value & 0xff)
 			}
-		}
+		})
 	}
 }
 

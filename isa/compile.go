@@ -17,7 +17,9 @@ type program struct {
 	checks []check
 	others []check
 	maxLen int // an upper bound for the length of the text
-	does   atomic.Pointer[behavior]
+	// relative says that the text may depend on the address.
+	relative bool
+	does     atomic.Pointer[behavior]
 
 	table       *Table // that decodes with it, or nil
 	number      int    // of v in the table
@@ -188,20 +190,28 @@ func newGather(steps []step) gather {
 		steps = steps[1:]
 	}
 	if len(steps) > 0 {
-		g.more = &steps
+		more := slices.Clone(steps)
+		g.more = &more
 	}
 	return g
 }
 
-func fieldGather(f Field) gather { return newGather(fieldSteps(nil, f, 0)) }
+// stepRoom is how many steps a gather has, mostly; they stand on the stack while it is made.
+const stepRoom = 16
+
+func fieldGather(f Field) gather {
+	var room [stepRoom]step
+	return newGather(fieldSteps(room[:0], f, 0))
+}
 
 // indexGather returns the gather of the index into p's table.
 func indexGather(p *Piece) gather {
-	var steps []step
+	var room, runRoom [stepRoom]step
+	steps := room[:0]
 	out := uint8(0)
 	for i := range p.Tests {
 		t := &p.Tests[i]
-		run := fieldSteps(nil, t.Field, out)
+		run := fieldSteps(runRoom[:0], t.Field, out)
 		switch {
 		case t.Kind == TestValue:
 			steps = append(steps, run...)
@@ -219,12 +229,23 @@ func indexGather(p *Piece) gather {
 // compile returns the program of v, which passes Check.
 func compile(v *Variant) *program {
 	p := &program{v: v, sched: v.Sched, maxLen: len("@!UPT ")}
+	n := 0
+	for i := range v.Template {
+		if n++; len(v.Template[i].Tests) == 0 {
+			n += len(v.Template[i].Alts[0]) - 1
+		}
+	}
+	p.ops = make([]op, 0, n)
 	for i := range v.Template {
 		piece := &v.Template[i]
+		for _, a := range piece.Alts {
+			if s, _ := relativeSlot(a); s != nil {
+				p.relative = true
+			}
+		}
 		if len(piece.Tests) == 0 {
-			var n int
-			p.ops, n = appendAlt(p.ops, piece.Alts[0])
-			p.maxLen += n
+			p.ops = appendAlt(p.ops, piece.Alts[0])
+			p.maxLen += altLen(piece.Alts[0])
 			continue
 		}
 		index := indexGather(piece)
@@ -255,15 +276,12 @@ func (p *program) other(w Word) bool {
 // text.
 func choiceOp(p *Piece, index gather) (op, int) {
 	o := op{code: opPick, get: index}
-	alts := make([][]op, len(p.Alts))
 	most := 0
-	for i, a := range p.Alts {
-		ops, n := appendAlt(nil, a)
-		most = max(most, n)
-		alts[i] = ops
+	for _, a := range p.Alts {
+		most = max(most, altLen(a))
 		switch {
-		case len(ops) == 0 || len(ops) == 1 && ops[0].code == opShort:
-		case len(ops) == 1 && ops[0].code == opMedium:
+		case len(a) == 0 || len(a) == 1 && a[0].Lit != "" && len(a[0].Lit) <= maxShort:
+		case len(a) == 1 && a[0].Lit != "" && len(a[0].Lit) <= maxMedium:
 			o.code = max(o.code, opPickMedium)
 		default:
 			o.code = opAlt
@@ -271,7 +289,10 @@ func choiceOp(p *Piece, index gather) (op, int) {
 	}
 	switch o.code {
 	case opAlt:
-		o.more = &opMore{table: p.Table, alts: alts}
+		o.more = &opMore{table: p.Table, alts: make([][]op, len(p.Alts))}
+		for i, a := range p.Alts {
+			o.more.alts[i] = appendAlt(make([]op, 0, len(a)), a)
+		}
 	case opPickMedium:
 		o.more = &opMore{texts: make([]medium, len(p.Table))}
 		for i, x := range p.Table {
@@ -302,17 +323,24 @@ func (o op) quicker() op {
 // sign, 21 digits, a point and an exponent.
 const maxSlot = 32
 
-// appendAlt appends the ops that print a, and returns the greatest length of its
-// text too.
-func appendAlt(ops []op, a Alt) ([]op, int) {
+// altLen returns the greatest length of a's text.
+func altLen(a Alt) int {
 	most := 0
+	for i := range a {
+		if most += len(a[i].Lit); a[i].Lit == "" {
+			most += maxSlot
+		}
+	}
+	return most
+}
+
+// appendAlt appends the ops that print a.
+func appendAlt(ops []op, a Alt) []op {
 	for i := range a {
 		e := &a[i]
 		switch {
 		case e.Lit == "":
 			ops = append(ops, slotOp(&e.Slot))
-			most += maxSlot
-			continue
 		case len(e.Lit) <= maxShort:
 			ops = append(ops, op{code: opShort, short: makeShort(e.Lit)})
 		case len(e.Lit) <= maxMedium:
@@ -320,21 +348,22 @@ func appendAlt(ops []op, a Alt) ([]op, int) {
 		default:
 			ops = append(ops, op{code: opLit, more: &opMore{lit: e.Lit}})
 		}
-		most += len(e.Lit)
 	}
-	return ops, most
+	return ops
 }
 
 // slotOp returns the op that prints s.
 func slotOp(s *Slot) op {
 	o := op{code: opSlot, get: fieldGather(s.Field)}
-	m := &opMore{kind: s.Kind, xor: s.Xor, shift: s.Shift, add: s.Add, slot: s}
 	switch s.Kind {
 	case KindReg, KindUReg, KindPred, KindUPred:
 		if names := registerNames(s); names != nil {
 			o.code, o.names = opName, names
 			return o.quicker()
 		}
+	}
+	m := &opMore{kind: s.Kind, xor: s.Xor, shift: s.Shift, add: s.Add, slot: s}
+	switch s.Kind {
 	case KindHex, KindDec:
 		o.code = opNum
 	case KindSHex, KindRel:

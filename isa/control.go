@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -126,28 +127,47 @@ func (c Control) String() string { return string(c.Append(nil)) }
 
 // Append appends what String returns to dst.
 func (c Control) Append(dst []byte) []byte {
-	dst = append(dst, "[B------:R-:W-:-:S00]"...)
-	b := dst[len(dst)-21:]
-	for i := range 6 {
-		if c.Wait>>i&1 != 0 {
-			b[2+i] = byte('0' + i)
-		}
+	const room = "                        "
+	n := len(dst)
+	dst = append(dst, room...)
+	b := dst[n : n+len(room)]
+	stall := c.Stall & 15
+	if !c.Yield {
+		stall |= 16
 	}
-	if c.RBar < NoBar {
-		b[10] = '0' + c.RBar
-	}
-	if c.WBar < NoBar {
-		b[13] = '0' + c.WBar
-	}
-	if c.Yield {
-		b[15] = 'Y'
-	}
-	b[18] = '0' + c.Stall/10
-	b[19] = '0' + c.Stall%10
+	binary.LittleEndian.PutUint64(b, waitTexts[c.Wait&63])
+	binary.LittleEndian.PutUint64(b[8:], barTexts[c.RBar&7<<3|c.WBar&7])
+	binary.LittleEndian.PutUint64(b[15:], stallTexts[stall])
 	if c.Yield && c.Batch != 0 {
-		dst = append(dst[:len(dst)-1], ':', 'T', '0'+c.Batch, ']')
+		return append(dst[:n+20], ':', 'T', '0'+c.Batch, ']')
 	}
-	return dst
+	return dst[:n+21]
+}
+
+// The parts of a control code in text, by their bits: scoreboards waited for, "[B01----";
+// RBar and WBar, ":R2:W0:"; the schedule, "Y:S04]".
+var (
+	waitTexts  [64]uint64
+	barTexts   [64]uint64
+	stallTexts [32]uint64
+)
+
+func init() {
+	bar := "0123456-"
+	for i := range waitTexts {
+		b := []byte("[B------")
+		for board := range 6 {
+			if i>>board&1 != 0 {
+				b[2+board] = byte('0' + board)
+			}
+		}
+		waitTexts[i] = binary.LittleEndian.Uint64(b)
+		barTexts[i] = binary.LittleEndian.Uint64([]byte{':', 'R', bar[i>>3], ':', 'W', bar[i&7], ':', 0})
+	}
+	for i := range stallTexts {
+		stall := byte(i & 15)
+		stallTexts[i] = binary.LittleEndian.Uint64([]byte{"Y-"[i>>4], ':', 'S', '0' + stall/10, '0' + stall%10, ']', 0, 0})
+	}
 }
 
 // ParseControl reads a control code in either notation, CuAssembler's with or

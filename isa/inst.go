@@ -29,3 +29,8 @@ func (in *Inst) Number() (n int, ok bool) {
 	}
 	return in.prog.number, true
 }
+
+// Relative reports whether the text of the instruction may depend on its address.
+func (in *Inst) Relative() bool {
+	return in.prog == nil && in.Variant != nil || in.prog != nil && in.prog.relative
+}

@@ -12,8 +12,8 @@ type pending struct {
 	names string    // mnemonics, with blanks between them
 }
 
-// read completes v. The tables of the program are checked by tests, so that nothing
-// can be wrong with them here; a class that is nevertheless damaged has no text.
+// read completes v. The tables of the program are checked by tests, as ParseTable checks
+// them, so that nothing can be wrong with them here; a class that is nevertheless damaged has no text.
 func (p *pending) read(v *Variant) {
 	p.once.Do(func() {
 		if p.parse(v) != nil {
@@ -31,15 +31,22 @@ func (p *pending) parse(v *Variant) error {
 	if err != nil {
 		return err
 	}
-	r := newTableReader(nil)
-	r.file.lists, r.v = lists, v
+	r, _ := readerPool.Get().(*tableReader)
+	if r == nil {
+		r = newTableReader(nil)
+	}
+	defer readerPool.Put(r)
+	r.file.lists, r.v, r.blocks, r.block = lists, v, r.blocks[:0], nil
 	for r.next(&text) {
 		if err := r.parseIndented(r.cur[2:]); err != nil {
 			return err
 		}
 	}
-	return r.finish()
+	return r.endClass()
 }
+
+// readerPool has readers of single classes: what they know of fields is worth keeping.
+var readerPool sync.Pool
 
 // load reads l's text.
 func (l *list) load() error {

@@ -64,6 +64,7 @@ type tableReader struct {
 	block  *Piece   // the one whose patterns are being read
 	unset  int      // entries of its table that no pattern covered yet
 	seen   map[string]uint16
+	plain  Alt // memory for parseText
 
 	baseFile *TableFile
 	dropped  map[string]bool
@@ -200,15 +201,9 @@ func (r *tableReader) finish() error {
 	if r.v == nil {
 		return nil
 	}
-	if err := r.endBlock(); err != nil {
-		return err
-	}
 	v := r.v
-	r.v = nil
-	for n, i := range r.blocks {
-		if v.Template[i].Tests == nil {
-			return fmt.Errorf("class %s: {#%d} is not described", v.Class, n+1)
-		}
+	if err := r.endClass(); err != nil {
+		return err
 	}
 	if err := v.Check(); err != nil {
 		return fmt.Errorf("class %s: %w", v.Class, err)
@@ -219,6 +214,21 @@ func (r *tableReader) finish() error {
 	}
 	r.keys[k] = true
 	r.own = append(r.own, v)
+	return nil
+}
+
+// endClass ends the class whose lines were being read.
+func (r *tableReader) endClass() error {
+	if err := r.endBlock(); err != nil {
+		return err
+	}
+	v := r.v
+	r.v = nil
+	for n, i := range r.blocks {
+		if v.Template[i].Tests == nil {
+			return fmt.Errorf("class %s: {#%d} is not described", v.Class, n+1)
+		}
+	}
 	return nil
 }
 

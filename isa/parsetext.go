@@ -3,6 +3,7 @@ package isa
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,13 +11,15 @@ import (
 // parseText reads the text of a class: literals and things in braces.
 func (r *tableReader) parseText(s string) error {
 	v := r.v
-	var plain Alt
+	plain := r.plain[:0]
 	flush := func() {
-		if plain != nil {
-			v.Template = append(v.Template, Piece{Alts: []Alt{plain}})
-			plain = nil
+		if len(plain) > 0 {
+			v.Template = append(v.Template, Piece{Alts: []Alt{slices.Clone(plain)}})
+			plain = plain[:0]
 		}
 	}
+	defer func() { r.plain = plain[:0] }()
+	v.Template = make([]Piece, 0, 1+2*strings.Count(s, "{"))
 	for s != "" {
 		if s[0] != '{' {
 			var lit string
@@ -243,10 +246,11 @@ func (r *tableReader) alt(s, stop string) (Alt, error) {
 		if err != nil {
 			return nil, err
 		}
-		slot, l, err := Slot{}, (*list)(nil), fmt.Errorf("{%s} is no operand", body)
-		if n := strings.IndexByte(body, ' '); n > 0 {
-			slot, l, err = r.operand(body, n)
+		n := strings.IndexByte(body, ' ')
+		if n <= 0 {
+			return nil, fmt.Errorf("{%s} is no operand", body)
 		}
+		slot, l, err := r.operand(body, n)
 		if err == nil && l != nil {
 			err = fmt.Errorf("{%s}: a choice within a choice", body)
 		}

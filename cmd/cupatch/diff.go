@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/diff"
@@ -173,17 +172,11 @@ func (r *diffRun) wanted(s *diffSide, e *elfx.Entry) bool {
 	return (s.selected == nil || s.selected[e]) && r.archWanted(e)
 }
 
-// smallFiles are files, in bytes together, for which time matters more than memory.
-const smallFiles = 64 << 20
-
 // compare compares two files and prints what was found.
 func (r *diffRun) compare(a, b *diffSide) error {
 	opt := r.opt
 	sides := [2]*diffSide{a, b}
 	opt.Entry = func(side int, e *elfx.Entry) bool { return r.wanted(sides[side], e) }
-	if a.file.Size+b.file.Size < smallFiles {
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
-	}
 	out := r.output(a, b)
 	page, err := r.openPage(a, b)
 	if err != nil {

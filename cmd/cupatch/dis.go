@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -247,6 +248,9 @@ func (d *disFile) begin(e *elfx.Entry, t *code.Target, err error) (*disCubin, []
 	return out, d.kernelsOf(t.Cubin, d.style.Stable)
 }
 
+// lineSize is how many bytes the line of an instruction takes, mostly.
+const lineSize = 72
+
 // work lists some kernels.
 func (d *disFile) work(s *disCubin, kernels []*elfx.Kernel) *disText {
 	out, _ := d.bufs.Get().(*disText)
@@ -259,6 +263,13 @@ func (d *disFile) work(s *disCubin, kernels []*elfx.Kernel) *disText {
 	}
 	p, pool := d.printer(s.target.Table)
 	defer pool.Put(p)
+	if s.planner == nil && !d.json {
+		size := 0
+		for _, k := range kernels {
+			size += int(k.Size) / isa.WordSize * lineSize
+		}
+		out.buf = slices.Grow(out.buf, size)
+	}
 	for _, k := range kernels {
 		c := s.target.Kernel(k)
 		var matches []int

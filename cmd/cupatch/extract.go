@@ -118,7 +118,9 @@ func runExtract(e *env, args []string) error {
 }
 
 // hostName fits the names of files that hold fatbins and are none.
-var hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.(so(\.[0-9.]+)?|o|a|obj|lib|dll|exe|whl|zip|cubin|ptx)$`) })
+var hostName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\.(so(\.[0-9.]+)?|o|a|obj|lib|dll|exe|whl|zip|cubin|ptx)$`)
+})
 
 // knownKind reports whether entries can have a kind of that name.
 func knownKind(name string) bool {

@@ -23,6 +23,7 @@ import (
 )
 
 func main() {
+	paceGarbage()
 	// A program that is stopped leaves no half-written file behind. A command that writes
 	// files goes on when nobody reads what it says any more.
 	stop := make(chan os.Signal, 1)

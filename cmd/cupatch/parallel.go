@@ -93,7 +93,7 @@ func endOnFault(fn func()) {
 }
 
 // chunkSize is how much code, in bytes, is worked on at a time.
-const chunkSize = 64 << 10
+const chunkSize = 16 << 10
 
 // chunks cuts a list of kernels into pieces of about chunkSize, at least one.
 func chunks(kernels []*elfx.Kernel) [][]*elfx.Kernel {

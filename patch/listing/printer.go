@@ -47,7 +47,7 @@ func (c *Cache) Append(dst []byte, w isa.Word) (out []byte, status isa.Status, o
 // Keep keeps text for the instruction in, unless it depends on the address.
 func (c *Cache) Keep(in isa.Inst, text []byte) {
 	limit := cmp.Or(c.Bytes, defaultCacheBytes)
-	if _, relative := in.TargetField(); relative || len(text) == 0 || len(text) > limit {
+	if in.Relative() || len(text) == 0 || len(text) > limit {
 		return
 	}
 	if c.slots == nil {

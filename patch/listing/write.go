@@ -65,14 +65,25 @@ func (s Style) appendHex(dst []byte, w isa.Word) []byte {
 	return append(dst, " */"...)
 }
 
+// hexPairs has the bytes 00 to ff in hexadecimal.
+var hexPairs = func() (t [256][2]byte) {
+	for i := range t {
+		copy(t[i][:], appendHex(nil, uint64(i), 2))
+	}
+	return t
+}()
+
 // appendAddress appends `/*0070*/ `.
 func appendAddress(dst []byte, pc uint64) []byte {
-	dst = append(dst, "/*"...)
+	if pc < 1<<16 {
+		hi, lo := &hexPairs[pc>>8], &hexPairs[pc&255]
+		return append(dst, '/', '*', hi[0], hi[1], lo[0], lo[1], '*', '/', ' ')
+	}
 	n := 4
 	for pc>>(4*n) != 0 {
 		n++
 	}
-	return append(appendHex(dst, pc, n), "*/ "...)
+	return append(appendHex(append(dst, "/*"...), pc, n), "*/ "...)
 }
 
 // appendHex appends the lowest n hexadecimal digits of v.

@@ -1,7 +1,6 @@
 package rule
 
 import (
-
 	"github.com/cupatch/cupatch/isa"
 )
 
