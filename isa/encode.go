@@ -145,6 +145,7 @@ func (m *matcher) encode(like *Word) bool {
 
 // attempt tries one variant.
 func (m *matcher) attempt(c *candidate, g guardText, start int, like *Word) bool {
+	c.complete()
 	if !g.fits(c.v.Guard) {
 		return false
 	}

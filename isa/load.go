@@ -46,18 +46,21 @@ type packedTable struct {
 
 // programTables are the tables of the program.
 var programTables = sync.OnceValue(func() *tableStore {
-	s, err := newTableStore(tableIndex, func(a Arch) io.ReaderAt {
-		f, err := texts.Open(textName(a))
-		if err != nil {
-			return strings.NewReader("")
-		}
-		return f.(io.ReaderAt) // as package embed says
-	})
+	s, err := newTableStore(tableIndex, programText)
 	if err != nil {
 		panic(err) // a test reads the index
 	}
 	return s
 })
+
+// programText returns the text of a table of the program.
+func programText(a Arch) io.ReaderAt {
+	f, err := texts.Open(textName(a))
+	if err != nil {
+		return strings.NewReader("")
+	}
+	return f.(io.ReaderAt) // as package embed says
+}
 
 func textName(a Arch) string { return "tables/" + a.String() + ".txt" }
 

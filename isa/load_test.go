@@ -3,6 +3,7 @@ package isa
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -70,5 +71,40 @@ func TestLoadUnknown(t *testing.T) {
 	var unknown *UnknownArchError
 	if !errors.As(err, &unknown) || unknown.Arch.SM != 35 || len(unknown.Known) != len(Arches()) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestEncodeFirst checks that a class of which nothing has been read yet encodes a text as
+// it does later.
+func TestEncodeFirst(t *testing.T) {
+	whole, err := Load(Arch{90, "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	n := 0
+	for i, v := range whole.Variants() {
+		if i%2 != 0 || v.Default.IsZero() {
+			continue
+		}
+		for _, in := range randomWords(whole, v, rng, 1) {
+			store, err := newTableStore(tableIndex, programText)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := store.load(whole.arch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := whole.Text(in, 0)
+			want, wantErr := whole.Encode(text, 0, nil)
+			if got, err := fresh.Encode(text, 0, nil); got != want || (err == nil) != (wantErr == nil) {
+				t.Errorf("%s: %v (%v), later %v (%v)", text, got, err, want, wantErr)
+			}
+			n++
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d classes were asked", n)
 	}
 }
