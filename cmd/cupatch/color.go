@@ -60,6 +60,11 @@ func paintListing(dst, listing []byte) []byte {
 	}
 	for line := range bytes.Lines(listing) {
 		line = bytes.TrimSuffix(line, []byte("\n"))
+		if bytes.HasPrefix(line, []byte("//##")) {
+			put(ansiDim, line)
+			dst = append(dst, '\n')
+			continue
+		}
 		if !bytes.HasPrefix(line, []byte("/*")) && !bytes.HasPrefix(line, []byte("[")) {
 			put(ansiBold, line)
 			dst = append(dst, '\n')

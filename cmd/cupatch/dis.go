@@ -33,6 +33,10 @@ NVIDIA's nvdisasm. A word that the tables do not know prints as .word 0xLO, 0xHI
       --control STYLE cuasm (default), nvidia (&req={1,0} &wr=0x2 ?WAIT4_END_GROUP as
                       nvdisasm 12.8 has it for sm_120), none
       --labels        label branch targets, and name them in comments
+      --lines[=WHAT]  the source lines, as nvdisasm -g prints them; WHAT is source
+                      (default), inline (and the calls that were inlined, as -gi), or
+                      ptx (the lines of the PTX, as -gp)
+      --blocks        where basic blocks start, their loops and predecessors
       --stable        a listing for version control: labels instead of addresses,
                       kernels sorted by name, no padding
       --json          one JSON object a line for each kernel
@@ -51,6 +55,7 @@ examples:
   cupatch dis kernel.cubin
   cupatch dis -k 'gemm*' -m 'LDG.E if width >= 64' libfoo.so
   cupatch dis --hex --control nvidia kernel.cubin
+  cupatch dis --lines=inline --blocks -k 'gemm*' libfoo.so
   cupatch dis --raw sm_90 --base 0x200 code.bin
 `
 
@@ -62,6 +67,7 @@ func init() {
 type disRun struct {
 	*env
 	narrowing
+	noting
 	style   listing.Style
 	json    bool
 	strict  bool
@@ -72,6 +78,7 @@ type disRun struct {
 	unknown int
 	matched int
 	found   bool // there is something that -k and the rest let through
+	lined   bool // some cubin has the lines of --lines
 	status  int
 	known   bool        // some architecture knows the instruction of -m
 	missing *rule.Error // the error of one that does not
@@ -83,6 +90,7 @@ func runDis(e *env, args []string) error {
 	var raw rawCode
 	fs := e.flags()
 	r.narrowing.flags(fs)
+	r.noting.flags(fs)
 	fs.StringVarP(&match, "match", "m", "", "")
 	fs.BoolVar(&r.style.Hex, "hex", false, "")
 	fs.StringVar(&control, "control", "cuasm", "")
@@ -103,6 +111,12 @@ func runDis(e *env, args []string) error {
 	}
 	if r.style.Hex && (r.style.Stable || r.json) {
 		return e.usagef("--hex does not go with --stable, which leaves the words out, nor with --json, which has them")
+	}
+	if err := r.noting.check(); err != nil {
+		return e.usageError(err)
+	}
+	if r.noting.any() && r.style.Stable {
+		return e.usagef("--lines and --blocks do not go with --stable")
 	}
 	if raw.arch != "" || fs.Changed("base") {
 		return r.raw(&raw, files)
@@ -150,6 +164,7 @@ func (r *disRun) end(status int) error {
 	if !r.found && status == 0 {
 		return r.nothing("cubin")
 	}
+	r.noLines()
 	if r.rule != nil && r.matched == 0 && status == 0 {
 		if !r.known && r.missing != nil {
 			return r.missing
@@ -212,7 +227,8 @@ type disPlanner struct {
 type disCubin struct {
 	entry   *elfx.Entry
 	target  *code.Target
-	planner *rule.Planner // of -m, or nil
+	planner *rule.Planner   // of -m, or nil
+	lines   *elfx.LineTable // of --lines, or nil
 	err     error
 }
 
@@ -244,6 +260,10 @@ func (d *disFile) begin(e *elfx.Entry, t *code.Target, err error) (*disCubin, []
 		if out.planner, out.err = p.planner, p.err; out.err != nil || len(p.planner.Missing()) > 0 {
 			return out, nil
 		}
+	}
+	if out.lines, err = d.noting.lineTable(t); err != nil {
+		out.err = fmt.Errorf("%s: %w", e.ID(), err)
+		return out, nil
 	}
 	return out, d.kernelsOf(t.Cubin, d.style.Stable)
 }
@@ -308,6 +328,7 @@ func (d *disFile) use(s *disCubin, t *disText) error {
 		return nil
 	}
 	d.skipped.done = true
+	d.lined = d.lined || s.lines != nil && !s.lines.Empty()
 	if s.planner != nil {
 		if m := s.planner.Missing(); len(m) > 0 {
 			d.missing, d.found = m[0], true
@@ -345,8 +366,12 @@ func (d *disFile) use(s *disCubin, t *disText) error {
 // kernel appends the listing of one kernel.
 func (d *disFile) kernel(out *disText, p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kernel, matches []int) {
 	out.words += len(c.Data) / isa.WordSize
+	var notes *listing.Notes
+	if d.noting.any() {
+		notes = d.notes(s, k, c)
+	}
 	if d.json {
-		out.json(p, s, k, c, matches)
+		out.json(p, s, k, c, matches, notes)
 		return
 	}
 	if d.style.Stable {
@@ -357,11 +382,15 @@ func (d *disFile) kernel(out *disText, p *disPrinter, s *disCubin, k *elfx.Kerne
 			out.buf = append(out.buf, "//   "+elfx.Printable(full)+"\n"...)
 		}
 	}
-	if matches == nil && !d.style.Stable && !d.style.Labels {
+	if matches == nil && !d.style.Stable && !d.style.Labels && notes == nil {
 		out.list(&p.Printer, c.Data)
 		return
 	}
 	out.countUnknown(s.target.Table, c.Data)
+	if notes != nil {
+		out.buf = d.style.AppendNoted(out.buf, s.target.Table, c, *notes, matches)
+		return
+	}
 	if matches == nil {
 		out.buf = d.style.AppendKernel(out.buf, s.target.Table, c)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/diff"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 // A jsonKernel is a kernel as dis --json prints it.
@@ -27,7 +28,7 @@ type jsonKernel struct {
 
 // json appends one line with a kernel and its instructions, or those at the addresses in
 // matches.
-func (t *disText) json(p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kernel, matches []int) {
+func (t *disText) json(p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kernel, matches []int, notes *listing.Notes) {
 	j := jsonKernel{
 		File: c.File, Arch: s.target.Cubin.Arch, Kernel: k.Name, Registers: k.Regs, Offset: k.Offset, Size: k.Size,
 		Instructions: []struct{}{},
@@ -46,11 +47,11 @@ func (t *disText) json(p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kerne
 	if matches != nil {
 		t.countUnknown(p.Table, c.Data)
 		for i, pc := range matches {
-			t.instJSON(p, c.Data, pc, i == 0)
+			t.instJSON(p, c.Data, pc, i == 0, notes)
 		}
 	} else {
 		for pc := 0; pc+isa.WordSize <= len(c.Data); pc += isa.WordSize {
-			if t.instJSON(p, c.Data, pc, pc == 0) == isa.StatusUnknown {
+			if t.instJSON(p, c.Data, pc, pc == 0, notes) == isa.StatusUnknown {
 				t.unknown++
 			}
 		}
@@ -58,8 +59,8 @@ func (t *disText) json(p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kerne
 	t.buf = append(t.buf, "]}\n"...)
 }
 
-// instJSON appends one instruction.
-func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool) isa.Status {
+// instJSON appends one instruction, with notes unless they are nil.
+func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool, notes *listing.Notes) isa.Status {
 	if !first {
 		t.buf = append(t.buf, ',')
 	}
@@ -72,6 +73,9 @@ func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool) isa.S
 		dst = appendInstJSON(dst, p.Table, in, uint64(pc))
 		p.json.Keep(in, dst[start:])
 		status = in.Status
+	}
+	if notes != nil {
+		dst = appendNotesJSON(dst, notes, pc)
 	}
 	t.buf = dst
 	return status

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 const isaDecodeUsage = `usage: cupatch isa decode --arch ARCH [OPTIONS] [- | FILE… | LO HI [PC]]
@@ -41,6 +42,7 @@ Reads instructions, one a line, and prints the word of each as LO HI. A line is
   /*0070*/ [B------:R-:W2:-:S04] TEXT ;  as cupatch dis prints it
   LO HI [PC]<TAB>TEXT                    made from that word: what the text does not
                                          determine stays as it is
+  an empty line, // a comment, .L_0070:  an empty line
 Without arguments it reads standard input, as with -.
 
   -a, --arch ARCH    sm_90, sm_90a, 90a, …
@@ -242,7 +244,7 @@ const (
 // line returns the line of output for a line of input, newline included.
 func (c *encoder) line(in []byte) []byte {
 	c.buf = c.buf[:0]
-	if len(bytes.TrimSpace(in)) == 0 {
+	if listing.NoInst(string(bytes.TrimSpace(in))) {
 		return append(c.buf, '\n')
 	}
 	w, err := c.encode(strings.TrimRight(string(in), "\r\n"))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch"
 	"github.com/cupatch/cupatch/patch/code"
@@ -34,11 +35,14 @@ func TestNotations(t *testing.T) {
 		}
 		for i := range target.Cubin.Kernels() {
 			k := &target.Cubin.Kernels()[i]
-			for _, style := range []listing.Style{{}, {Hex: true}, {Control: listing.ControlNvidia}, {Control: listing.ControlNvidia, Hex: true}, {Labels: true}} {
+			for n, style := range []listing.Style{{}, {Hex: true}, {Control: listing.ControlNvidia}, {Control: listing.ControlNvidia, Hex: true}, {Labels: true}, {}, {Labels: true, Hex: true}} {
 				text := style.AppendKernel(nil, target.Table, target.Kernel(k))
-				where := fmt.Sprintf("%s: %s, notation %d", name, k.Name, style.Control)
 				silent := style.Control == listing.ControlNvidia && !bytes.ContainsAny(text, "&?") // nothing but drains: it shows no code at all
-				if !style.Labels && !silent {
+				if n >= 5 {
+					text = style.AppendNoted(nil, target.Table, target.Kernel(k), allNotes(t, target, k), nil)
+				}
+				where := fmt.Sprintf("%s: %s, notation %d", name, k.Name, n)
+				if !silent {
 					lines += checkEncoded(t, where, target.Table, text, k.Data())
 				}
 				list, err := listing.Parse("k", strings.NewReader(listing.Header(target.Kernel(k), target.Cubin.Arch)+"\n"+string(text)))
@@ -66,6 +70,17 @@ func TestNotations(t *testing.T) {
 	}
 }
 
+// allNotes returns all that a listing can say of a kernel.
+func allNotes(t *testing.T, target *code.Target, k *elfx.Kernel) listing.Notes {
+	t.Helper()
+	n := noting{lines: linesInline, blocks: true}
+	lines, err := n.lineTable(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *n.notes(&disCubin{target: target, lines: lines}, k, target.Kernel(k))
+}
+
 // checkEncoded encodes the lines of a kernel as isa encode does.
 func checkEncoded(t *testing.T, where string, table *isa.Table, text, want []byte) int {
 	t.Helper()
@@ -75,7 +90,7 @@ func checkEncoded(t *testing.T, where string, table *isa.Table, text, want []byt
 		out = append(out, enc.next(l)...)
 	}
 	out = append(out, enc.flush(false)...)
-	list := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	list := strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }) // comments and labels give empty lines
 	got := make([]byte, len(list)*isa.WordSize)
 	for i, l := range list {
 		w, _, err := isa.ParseWord(l)

@@ -1,10 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
 )
 
 // schemaKeys adds the names of all properties that a schema has to keys.
@@ -84,4 +93,145 @@ func TestSweepSchema(t *testing.T) {
 			t.Errorf("no manifest has %q", k)
 		}
 	}
+}
+
+// TestDisSchema validates what dis --json prints of every kind of code by the published
+// schema, which names no key that dis never prints.
+func TestDisSchema(t *testing.T) {
+	schema := readJSON(t, "../../docs/dis.schema.json").(map[string]any)
+	known, used := map[string]bool{}, map[string]bool{}
+	schemaKeys(schema, known)
+	for _, args := range [][]string{
+		{data + "cubin/new/sm_90/inline.cubin"}, {data + "cubin/old/sm_75/names.cubin"}, {data + "cubin/new/sm_120/control.cubin"},
+		{data + "cubin/new/sm_90/gemm.cubin", "-m", "STG"}, {data + "fatbin/zstd.fatbin"}, {unknownWords(t)},
+	} {
+		out, talk, status := cupatch(t, nil, append([]string{"dis", "-q", "--json", "--lines=inline", "--blocks"}, args...)...)
+		if status != 0 || out == "" {
+			t.Fatalf("%s: status %d, %s", args, status, talk)
+		}
+		for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+			var v any
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatalf("%s: %v", args, err)
+			}
+			if err := validate(schema, schema, v, ""); err != nil {
+				t.Fatalf("%s: %v", args, err)
+			}
+			jsonKeys(v, nil, used)
+		}
+	}
+	for k := range known {
+		if !used[k] {
+			t.Errorf("no output has %q", k)
+		}
+	}
+}
+
+// unknownWords returns the path of a cubin with a word that no table knows and one with a
+// batch number.
+func unknownWords(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(data + "cubin/new/sm_90/proof.cubin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := elfx.ParseCubin(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Clone(b)
+	code := b[c.Kernels()[0].Offset:]
+	isa.Word{Lo: 0xfff, Hi: 0}.Store(code)
+	c1 := isa.Control{Stall: 1, Yield: true, WBar: isa.NoBar, RBar: isa.NoBar, Batch: 1}
+	c1.Set(isa.LoadWord(code[isa.WordSize:])).Store(code[isa.WordSize:])
+	path := filepath.Join(t.TempDir(), "unknown.cubin")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// validate checks v against a schema of the words that ours use.
+func validate(root, schema map[string]any, v any, where string) error {
+	if ref, ok := schema["$ref"].(string); ok {
+		def := root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
+		return validate(root, def, v, where)
+	}
+	if c, ok := schema["const"]; ok && c != v {
+		return fmt.Errorf("%s: %v, want %v", where, v, c)
+	}
+	if list, ok := schema["enum"].([]any); ok && !slices.Contains(list, v) {
+		return fmt.Errorf("%s: %v, want one of %v", where, v, list)
+	}
+	switch x := v.(type) {
+	case string:
+		if pattern, ok := schema["pattern"].(string); ok && !regexp.MustCompile(pattern).MatchString(x) {
+			return fmt.Errorf("%s: %q does not match %s", where, x, pattern)
+		}
+	case float64:
+		if x != math.Trunc(x) && schema["type"] == "integer" {
+			return fmt.Errorf("%s: %v, want a whole number", where, x)
+		}
+		low, ok1 := schema["minimum"].(float64)
+		high, ok2 := schema["maximum"].(float64)
+		if ok1 && x < low || ok2 && x > high {
+			return fmt.Errorf("%s: %v is out of range", where, x)
+		}
+	case []any:
+		low, ok1 := schema["minItems"].(float64)
+		high, ok2 := schema["maxItems"].(float64)
+		if ok1 && len(x) < int(low) || ok2 && len(x) > int(high) {
+			return fmt.Errorf("%s: %d items", where, len(x))
+		}
+		for i, item := range x {
+			if err := validate(root, schema["items"].(map[string]any), item, fmt.Sprintf("%s[%d]", where, i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		return validateObject(root, schema, x, where)
+	}
+	return validateType(schema, v, where)
+}
+
+func validateObject(root, schema map[string]any, x map[string]any, where string) error {
+	required, _ := schema["required"].([]any)
+	for _, k := range required {
+		if _, ok := x[k.(string)]; !ok {
+			return fmt.Errorf("%s: no %s", where, k)
+		}
+	}
+	props, _ := schema["properties"].(map[string]any)
+	for k, v := range x {
+		sub, ok := props[k].(map[string]any)
+		if !ok {
+			if sub, ok = schema["additionalProperties"].(map[string]any); !ok {
+				return fmt.Errorf("%s: the schema does not know %q", where, k)
+			}
+		}
+		if err := validate(root, sub, v, where+"."+k); err != nil {
+			return err
+		}
+	}
+	return validateType(schema, x, where)
+}
+
+func validateType(schema map[string]any, v any, where string) error {
+	kind := "null"
+	switch v.(type) {
+	case string:
+		kind = "string"
+	case float64:
+		kind = "integer"
+	case bool:
+		kind = "boolean"
+	case []any:
+		kind = "array"
+	case map[string]any:
+		kind = "object"
+	}
+	if want, ok := schema["type"]; ok && want != kind {
+		return fmt.Errorf("%s: a value of type %s, want %v", where, kind, want)
+	}
+	return nil
 }

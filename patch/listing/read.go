@@ -88,7 +88,7 @@ func Parse(name string, r io.Reader) ([]Inst, error) {
 			}
 			continue
 		}
-		if s == "" || strings.HasPrefix(s, "//") || strings.HasPrefix(s, ".L") && strings.HasSuffix(s, ":") {
+		if NoInst(s) {
 			continue
 		}
 		in, err := ParseLine(s)
@@ -103,6 +103,12 @@ func Parse(name string, r io.Reader) ([]Inst, error) {
 	}
 	fillControl(out)
 	return out, nil
+}
+
+// NoInst reports whether a line of a listing, without blanks at its ends, has no
+// instruction and needs none: an empty line, a comment, a label.
+func NoInst(s string) bool {
+	return s == "" || strings.HasPrefix(s, "//") || strings.HasPrefix(s, ".L") && strings.HasSuffix(s, ":")
 }
 
 // fillControl gives the lines without a control code the one that this means: among

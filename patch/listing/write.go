@@ -100,13 +100,7 @@ func (s Style) AppendKernel(dst []byte, t *isa.Table, c *code.Kernel) []byte {
 	if s.Stable {
 		return s.appendStable(dst, t, c)
 	}
-	if s.Labels {
-		return s.appendLabelled(dst, t, c)
-	}
-	for off := 0; off+isa.WordSize <= len(c.Data); off += isa.WordSize {
-		dst = s.AppendLine(dst, t, isa.LoadWord(c.Data[off:]), uint64(off))
-	}
-	return dst
+	return s.AppendNoted(dst, t, c, Notes{}, nil)
 }
 
 // Targets returns the addresses in a kernel that relative branches mean, ascending.
@@ -121,30 +115,39 @@ func Targets(t *isa.Table, data []byte) []uint64 {
 	return slices.Compact(out)
 }
 
-// appendLabelled writes label lines before the targets of branches, and comments
-// after instructions that name a label or are relocated. Everything else stays, so
-// that the listing can be applied.
-func (s Style) appendLabelled(dst []byte, t *isa.Table, c *code.Kernel) []byte {
-	targets := Targets(t, c.Data)
-	relocs := c.Relocations()
-	for off := 0; off+isa.WordSize <= len(c.Data); off += isa.WordSize {
-		pc := uint64(off)
-		if _, ok := slices.BinarySearch(targets, pc); ok {
-			dst = append(appendLabel(dst, pc), ":\n"...)
-		}
-		w := isa.LoadWord(c.Data[off:])
-		dst = s.AppendLine(dst, t, w, pc)
-		note := ""
-		if to, ok := t.Decode(w).Target(pc); ok && to < uint64(len(c.Data)) {
-			note = string(appendLabel(nil, to))
-		}
-		if sym, ok := relocs[pc]; ok {
-			note = strings.TrimSpace(note + " relocated: " + sym)
-		}
-		if note != "" {
-			dst = append(append(dst[:len(dst)-1], " // "...), note...)
-			dst = append(dst, '\n')
-		}
+// labels are the label lines and comments of a kernel: everything else stays, so that the
+// listing can be applied.
+type labels struct {
+	kernel  *code.Kernel
+	table   *isa.Table
+	targets []uint64
+	relocs  map[uint64]string
+}
+
+func newLabels(t *isa.Table, c *code.Kernel) *labels {
+	return &labels{kernel: c, table: t, targets: Targets(t, c.Data), relocs: c.Relocations()}
+}
+
+// appendBefore appends the label of the instruction at pc where a branch goes there.
+func (l *labels) appendBefore(dst []byte, pc uint64) []byte {
+	if _, ok := slices.BinarySearch(l.targets, pc); ok {
+		dst = append(appendLabel(dst, pc), ":\n"...)
+	}
+	return dst
+}
+
+// appendAfter appends a comment to the line of w where it names a label or is relocated.
+func (l *labels) appendAfter(dst []byte, w isa.Word, pc uint64) []byte {
+	note := ""
+	if to, ok := l.table.Decode(w).Target(pc); ok && to < uint64(len(l.kernel.Data)) {
+		note = string(appendLabel(nil, to))
+	}
+	if sym, ok := l.relocs[pc]; ok {
+		note = strings.TrimSpace(note + " relocated: " + sym)
+	}
+	if note != "" {
+		dst = append(append(dst[:len(dst)-1], " // "...), note...)
+		dst = append(dst, '\n')
 	}
 	return dst
 }

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/patch/listing"
+	"github.com/spf13/pflag"
+)
+
+// Values of --lines.
+const (
+	linesSource = "source"
+	linesInline = "inline"
+	linesPTX    = "ptx"
+)
+
+// A noting is what dis is asked to say of the instructions besides them.
+type noting struct {
+	lines  string // of --lines, "" for nothing
+	blocks bool
+}
+
+func (n *noting) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&n.lines, "lines", "", "")
+	fs.Lookup("lines").NoOptDefVal = linesSource
+	fs.BoolVar(&n.blocks, "blocks", false, "")
+}
+
+// check looks at the values.
+func (n *noting) check() error {
+	switch n.lines {
+	case "", linesSource, linesInline, linesPTX:
+		return nil
+	}
+	return fmt.Errorf("--lines=%s: want source, inline or ptx", n.lines)
+}
+
+// any reports whether there is something to say.
+func (n *noting) any() bool { return n.lines != "" || n.blocks }
+
+// lineTable reads the line table that is asked for, nil for none.
+func (n *noting) lineTable(s *code.Target) (*elfx.LineTable, error) {
+	if n.lines == "" {
+		return nil, nil
+	}
+	kind := elfx.SourceLines
+	if n.lines == linesPTX {
+		kind = elfx.PTXLines
+	}
+	return s.Cubin.Lines(kind)
+}
+
+// noLines says that --lines has nothing to show.
+func (r *disRun) noLines() {
+	if r.lines != "" && !r.lined {
+		r.notef("no line information; compile with -lineinfo (nvcc, ptxas)")
+	}
+}
+
+// notes returns what there is to say of a kernel.
+func (n *noting) notes(s *disCubin, k *elfx.Kernel, c *code.Kernel) *listing.Notes {
+	out := &listing.Notes{Inline: n.lines == linesInline}
+	if s.lines != nil {
+		out.Lines = s.lines.Rows(k)
+	}
+	if n.blocks {
+		out.Blocks = code.NewState(c, s.target.Table).Flow()
+	}
+	return out
+}
+
+// appendNotesJSON adds the notes of the instruction at pc to its JSON, which is at the end
+// of dst.
+func appendNotesJSON(dst []byte, n *listing.Notes, pc int) []byte {
+	dst = dst[:len(dst)-len("}")]
+	if g := n.Blocks; g != nil {
+		i := pc / isa.WordSize
+		dst = strconv.AppendInt(append(dst, `,"block":`...), int64(g.Block(i)), 10)
+		dst = strconv.AppendInt(append(dst, `,"loop":`...), int64(g.LoopDepth(i)), 10)
+	}
+	if r, ok := elfx.LineAt(n.Lines, uint64(pc)); ok && r.Source != nil {
+		dst = appendLineJSON(append(dst, ','), r.Source, n.Inline)
+		if n.Inline && r.Source.Caller != nil {
+			dst = append(dst, `,"inlined_at":[`...)
+			for s := r.Source.Caller; s != nil; s = s.Caller {
+				dst = append(appendLineJSON(append(dst, '{'), s, true), '}')
+				if s.Caller != nil {
+					dst = append(dst, ',')
+				}
+			}
+			dst = append(dst, ']')
+		}
+	}
+	return append(dst, '}')
+}
+
+// appendLineJSON appends file, line and, if asked, the function of a line.
+func appendLineJSON(dst []byte, s *elfx.SourceLine, function bool) []byte {
+	dst = appendString(append(dst, `"source":`...), s.File)
+	dst = strconv.AppendInt(append(dst, `,"line":`...), int64(s.Line), 10)
+	if function && s.Function != "" {
+		dst = appendString(append(dst, `,"function":`...), s.Function)
+	}
+	return dst
+}
