@@ -428,6 +428,12 @@ func (in Inst) Flow() Flow {
 	return f
 }
 
+// IsGuarded reports whether the instruction has a guard that is not PT: a predicate may
+// keep it from doing anything.
+func (in Inst) IsGuarded() bool {
+	return in.Variant != nil && in.Variant.Guard != GuardNone && (GuardField.Get(in.Word) != 7 || GuardNot.Get(in.Word) != 0)
+}
+
 // Memory says what the instruction does with memory.
 func (in Inst) Memory() Memory {
 	b := in.behavior()

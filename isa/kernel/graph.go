@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/cupatch/cupatch/isa"
+import (
+	"sync"
+
+	"github.com/cupatch/cupatch/isa"
+)
 
 // A Graph is the control flow of the code in one section: a kernel, and the device
 // functions that stand in the section with it.
@@ -17,6 +21,9 @@ type Graph struct {
 	order   []int32 // blocks that can be reached, in depth-first order
 	in, out []int32 // numbers of a walk of the dominator tree
 	at      []int32 // block of each instruction
+
+	liveOnce sync.Once
+	live     *Live
 }
 
 // A Block is a run of instructions that is entered at its first one only and left at

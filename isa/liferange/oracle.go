@@ -181,9 +181,10 @@ func (o *Oracle) run(kernels [][]isa.Word, out [][]Answer) (string, error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	bad := parse(stdout, func(r row) error {
-		if k := int(r.pc / isa.WordSize); r.kernel >= 0 && r.kernel < len(out) && k < len(out[r.kernel]) {
-			out[r.kernel][k] = Answer{OK: true, Effects: r.marks}
+	bad := Parse(stdout, func(r Row) error {
+		n, err := strconv.Atoi(strings.TrimPrefix(r.Section, "k"))
+		if k := int(r.PC / isa.WordSize); err == nil && n >= 0 && n < len(out) && k < len(out[n]) {
+			out[n][k] = Answer{OK: true, Effects: r.Marks}
 		}
 		return nil
 	})

@@ -52,16 +52,16 @@ const listing = `	.target	sm_90
 
 func TestParse(t *testing.T) {
 	var got []string
-	err := parse(strings.NewReader(listing), func(r row) error {
-		got = append(got, fmt.Sprintf("%d %#x reads %s writes %s", r.kernel, r.pc, r.marks.Reads, r.marks.Writes))
+	err := Parse(strings.NewReader(listing), func(r Row) error {
+		got = append(got, fmt.Sprintf("%s %#x reads %s writes %s", r.Section, r.PC, r.Marks.Reads, r.Marks.Writes))
 		return nil
 	})
 	want := []string{
-		"7 0x0 reads R8 R9 UR4 UR5 P2 writes R12 R13",
-		"7 0x10 reads R3 R101 writes R3",
-		"7 0x20 reads UR4 UP1 writes UR5",
-		"7 0x30 reads R3 R4 P2 writes P1",
-		"7 0x40 reads  writes ",
+		"k7 0x0 reads R8 R9 UR4 UR5 P2 writes R12 R13",
+		"k7 0x10 reads R3 R101 writes R3",
+		"k7 0x20 reads UR4 UP1 writes UR5",
+		"k7 0x30 reads R3 R4 P2 writes P1",
+		"k7 0x40 reads  writes ",
 	}
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%v\n%s", err, strings.Join(got, "\n"))

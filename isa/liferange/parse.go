@@ -10,11 +10,12 @@ import (
 	"github.com/cupatch/cupatch/isa"
 )
 
-// A row is one instruction of a listing with life ranges.
-type row struct {
-	kernel int
-	pc     uint64 // in bytes
-	marks  isa.Effects
+// A Row is one instruction of a listing with life ranges.
+type Row struct {
+	Section string // without .text.
+	PC      uint64 // in bytes
+	Marks   isa.Effects
+	InUse   isa.RegSet // every register with a mark
 }
 
 // A column of the table says where a register's mark stands.
@@ -38,7 +39,7 @@ var fileOf = map[string]isa.RegFile{"GPR": isa.FileR, "UGPR": isa.FileUR, "PRED"
 // higher ones. The lines of instructions end with a mark below each register: ^ written,
 // v read, x both, : in use.
 type parser struct {
-	kernel  int
+	section string
 	head    [][]byte // lines of the table's head, from the titles on
 	columns []column
 	ready   bool
@@ -47,50 +48,52 @@ type parser struct {
 var tableMark = []byte("// ")
 
 // line reads a line of the listing. It reports whether it is an instruction's.
-func (p *parser) line(l []byte) (row, bool, error) {
+func (p *parser) line(l []byte) (Row, bool, error) {
 	if name, ok := bytes.CutPrefix(l, []byte("//--------------------- .text.")); ok {
 		name, _, _ = bytes.Cut(name, []byte(" "))
-		n, err := strconv.Atoi(string(bytes.TrimPrefix(name, []byte("k"))))
-		*p = parser{kernel: n}
-		return row{}, false, err
+		*p = parser{section: string(name)}
+		return Row{}, false, nil
 	}
 	i := bytes.Index(l, tableMark)
 	if i < 0 || i+len(tableMark) >= len(l) {
-		return row{}, false, nil
+		return Row{}, false, nil
 	}
 	t := l[i+len(tableMark):]
 	switch t[0] {
 	case '+':
 		if len(p.head) > 0 && !p.ready {
 			p.ready = true
-			return row{}, false, p.readHead()
+			return Row{}, false, p.readHead()
 		}
-		return row{}, false, nil
+		return Row{}, false, nil
 	case '|':
 	default:
-		return row{}, false, nil
+		return Row{}, false, nil
 	}
 	if !p.ready {
 		p.head = append(p.head, bytes.Clone(t))
-		return row{}, false, nil
+		return Row{}, false, nil
 	}
 	pc, ok := address(l)
 	if !ok {
-		return row{}, false, nil
+		return Row{}, false, nil
 	}
-	r := row{kernel: p.kernel, pc: pc}
+	r := Row{Section: p.section, PC: pc}
 	for _, c := range p.columns {
 		if c.at >= len(t) {
 			return r, false, fmt.Errorf("line %q is shorter than the table's head", l)
 		}
+		if t[c.at] != ' ' {
+			r.InUse.Add(c.file, c.number, 1)
+		}
 		switch t[c.at] {
 		case '^':
-			r.marks.Writes.Add(c.file, c.number, 1)
+			r.Marks.Writes.Add(c.file, c.number, 1)
 		case 'v':
-			r.marks.Reads.Add(c.file, c.number, 1)
+			r.Marks.Reads.Add(c.file, c.number, 1)
 		case 'x':
-			r.marks.Writes.Add(c.file, c.number, 1)
-			r.marks.Reads.Add(c.file, c.number, 1)
+			r.Marks.Writes.Add(c.file, c.number, 1)
+			r.Marks.Reads.Add(c.file, c.number, 1)
 		case ':', ' ':
 		default:
 			return r, false, fmt.Errorf("mark %q in line %q", t[c.at], l)
@@ -141,10 +144,11 @@ func (p *parser) readHead() error {
 	return nil
 }
 
-// parse calls f with every instruction of a listing.
-func parse(r io.Reader, f func(row) error) error {
+// Parse calls f with every instruction of a listing that nvdisasm -plr -lrm narrow -c has
+// printed. An error of f ends it.
+func Parse(r io.Reader, f func(Row) error) error {
 	in := bufio.NewReaderSize(r, 1<<16)
-	p := parser{kernel: -1}
+	var p parser
 	for {
 		l, err := in.ReadSlice('\n')
 		if err == bufio.ErrBufferFull {

@@ -1,0 +1,311 @@
+package kernel
+
+import "github.com/cupatch/cupatch/isa"
+
+// Live says which registers hold a value that is still needed: one that an instruction
+// on some path ahead reads before another value takes its place.
+//
+// A write under a guard takes the place of nothing, since the old value may stay. What a
+// call needs, and what it leaves alone, is known where the function is in the section;
+// its returns need what is needed after the calls of it. Where nobody knows how execution
+// goes on, at a call of another section, at a return to one and at the end of an Open
+// block, every register that the section names is taken to be needed. So it is before an
+// instruction whose effects are not known.
+type Live struct {
+	g   *Graph
+	all isa.RegSet   // every register that the section names
+	out []isa.RegSet // needed at the end of each block
+}
+
+// Live returns what is needed at each place of the graph. It is computed when it is first
+// asked for, in time close to linear in the size of the code.
+func (g *Graph) Live() *Live {
+	g.liveOnce.Do(func() {
+		s := &liveSolver{Live: &Live{g: g, out: make([]isa.RegSet, len(g.Blocks))}, g: g}
+		s.summarize()
+		if len(s.callers) > 0 {
+			s.solveFunctions()
+		}
+		s.solve()
+		g.live = s.Live
+	})
+	return g.live
+}
+
+// After returns the registers whose values are needed after instruction i. To ask about
+// many instructions, use Each.
+func (l *Live) After(i int) isa.RegSet {
+	k := l.g.at[i]
+	live := l.out[k]
+	for j := l.g.Blocks[k].End - 1; j > i; j-- {
+		l.before(l.g.Inst(j), &live)
+	}
+	return live
+}
+
+// Each calls fn for each instruction of block k, from the last to the first, with the
+// registers that are needed after it, which fn must not keep.
+func (l *Live) Each(k int, fn func(i int, in isa.Inst, live *isa.RegSet)) {
+	live := l.out[k]
+	for i := l.g.Blocks[k].End - 1; i >= l.g.Blocks[k].Start; i-- {
+		in := l.g.Inst(i)
+		fn(i, in, &live)
+		l.before(in, &live)
+	}
+}
+
+// A Pressure is how many registers of each file are taken at one place.
+type Pressure struct{ R, UR, P, UP int }
+
+// Pressure returns, for each instruction, how many registers it takes at once: those that
+// are needed after it and those that it writes in vain.
+func (l *Live) Pressure() []Pressure {
+	out := make([]Pressure, len(l.g.at))
+	for k := range l.g.Blocks {
+		l.Each(k, func(i int, in isa.Inst, live *isa.RegSet) {
+			all := live.Union(in.Effects().Writes)
+			out[i] = Pressure{all.Len(isa.FileR), all.Len(isa.FileUR), all.Len(isa.FileP), all.Len(isa.FileUP)}
+		})
+	}
+	return out
+}
+
+// before turns what is needed after an instruction into what is needed before it.
+func (l *Live) before(in isa.Inst, live *isa.RegSet) {
+	if !in.HasEffects() {
+		*live = l.all
+		return
+	}
+	fx := in.Effects()
+	if !in.IsGuarded() {
+		*live = live.Minus(fx.Writes)
+	}
+	*live = live.Union(fx.Reads)
+}
+
+// A liveSolver finds what is needed at the ends of blocks by going around until nothing
+// changes. Sets only grow, and a block is looked at again only when something that it
+// leads to has grown.
+type liveSolver struct {
+	*Live
+	g     *Graph
+	use   []isa.RegSet // needed at the start of a block by itself
+	kill  []isa.RegSet // what a block overwrites in any case
+	in    []isa.RegSet // needed at the start of a block
+	exits []exit
+
+	callers map[int32][]int // blocks with a call, by the block called
+
+	// Of the rest of the function from the start of a block on:
+	need    []isa.RegSet // what it needs itself, whatever is needed after its return
+	pass    []isa.RegSet // what some path to a return leaves alone
+	returns []bool       // whether there is such a path
+
+	// What is needed after the calls of the functions that the block is in.
+	after []isa.RegSet
+
+	work   []int // blocks to look at
+	queued []bool
+}
+
+// An exit is how control leaves a block.
+type exit struct {
+	flow   isa.Flow
+	callee int32 // block that a call goes to, -1 for none or for another section's
+}
+
+// summarize runs over each block once.
+func (s *liveSolver) summarize() {
+	n := len(s.g.Blocks)
+	s.use, s.kill, s.in = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
+	s.need, s.pass, s.after = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
+	s.exits, s.returns, s.callers = make([]exit, n), make([]bool, n), map[int32][]int{}
+	s.queued = make([]bool, n)
+	unknown := make([]bool, n)
+	for k := range s.g.Blocks {
+		b := &s.g.Blocks[k]
+		for i := b.End - 1; i >= b.Start; i-- {
+			in := s.g.Inst(i)
+			fx := in.Effects()
+			s.all = s.all.Union(fx.Reads).Union(fx.Writes)
+			unknown[k] = unknown[k] || !in.HasEffects()
+			if !in.IsGuarded() {
+				s.kill[k] = s.kill[k].Union(fx.Writes)
+				s.use[k] = s.use[k].Minus(fx.Writes)
+			}
+			s.use[k] = s.use[k].Union(fx.Reads)
+		}
+		s.exits[k] = s.exit(b.End - 1)
+		if e := &s.exits[k]; e.callee >= 0 {
+			s.callers[e.callee] = append(s.callers[e.callee], k)
+		}
+	}
+	// What comes before the unknown instruction of a block may be overwritten in it only
+	// after it was read.
+	for k := range unknown {
+		if unknown[k] {
+			s.use[k], s.kill[k] = s.all, isa.RegSet{}
+		}
+	}
+}
+
+// exit notes how control leaves a block whose last instruction is i.
+func (s *liveSolver) exit(i int) exit {
+	in := s.g.Inst(i)
+	e := exit{flow: in.Flow(), callee: -1}
+	if e.flow.Kind != isa.FlowCall {
+		return e
+	}
+	if to, ok := in.Target(uint64(i) * isa.WordSize); ok && to%isa.WordSize == 0 && to/isa.WordSize < uint64(len(s.g.at)) {
+		e.callee = s.g.at[to/isa.WordSize]
+	}
+	return e
+}
+
+// calls reports whether block k ends with a call, always or under a guard.
+func (s *liveSolver) calls(k int) bool { return s.exits[k].flow.Kind == isa.FlowCall }
+
+// solveFunctions finds need and pass of every block.
+func (s *liveSolver) solveFunctions() {
+	s.until(func(k int) bool {
+		b := &s.g.Blocks[k]
+		var need, pass isa.RegSet
+		returns := false
+		for _, e := range b.Succs {
+			need, pass = need.Union(s.need[e.Block]), pass.Union(s.pass[e.Block])
+			returns = returns || s.returns[e.Block]
+		}
+		switch e := &s.exits[k]; {
+		case b.Open || s.calls(k) && e.callee < 0:
+			need, pass, returns = s.all, s.all, true
+		case s.calls(k):
+			c := e.callee
+			through := both(need, s.pass[c]).Union(s.need[c])
+			if e.flow.Conditional {
+				through = through.Union(need)
+			} else {
+				pass, returns = both(pass, s.pass[c]), returns && s.returns[c]
+			}
+			need = through
+		case e.flow.Kind == isa.FlowReturn:
+			pass, returns = s.all, true
+		}
+		need, pass = need.Minus(s.kill[k]).Union(s.use[k]), pass.Minus(s.kill[k])
+		if need == s.need[k] && pass == s.pass[k] && returns == s.returns[k] {
+			return false
+		}
+		s.need[k], s.pass[k], s.returns[k] = need, pass, returns
+		return true
+	})
+}
+
+// solve finds what is needed at the start and the end of every block.
+func (s *liveSolver) solve() {
+	if len(s.g.Blocks) > 0 {
+		s.demand(0, s.all) // whoever called the section is somewhere else
+	}
+	s.until(func(k int) bool {
+		out := s.leaving(k)
+		s.out[k] = out
+		in := out.Minus(s.kill[k]).Union(s.use[k])
+		if in == s.in[k] {
+			return false
+		}
+		s.in[k] = in
+		for _, e := range s.g.Blocks[k].Preds {
+			if c := s.exits[e.Block].callee; c >= 0 && e.Kind == FallThrough {
+				s.demand(int(c), in)
+			}
+		}
+		return true
+	})
+}
+
+// leaving returns what is needed at the end of block k.
+func (s *liveSolver) leaving(k int) isa.RegSet {
+	b := &s.g.Blocks[k]
+	var out isa.RegSet
+	for _, e := range b.Succs {
+		out = out.Union(s.in[e.Block])
+	}
+	switch e := &s.exits[k]; {
+	case b.Open || s.calls(k) && e.callee < 0:
+		return s.all
+	case s.calls(k) && e.flow.Conditional:
+		return out.Union(s.need[e.callee])
+	case s.calls(k):
+		return both(out, s.pass[e.callee]).Union(s.need[e.callee])
+	case e.flow.Kind == isa.FlowReturn:
+		return out.Union(s.after[k])
+	}
+	return out
+}
+
+// demand says that set is needed after a return of the function that starts at block k.
+func (s *liveSolver) demand(k int, set isa.RegSet) {
+	work := []int{k}
+	for len(work) > 0 {
+		k := work[len(work)-1]
+		work = work[:len(work)-1]
+		now := s.after[k].Union(set)
+		if now == s.after[k] {
+			continue
+		}
+		s.after[k] = now
+		if s.exits[k].flow.Kind == isa.FlowReturn {
+			s.again(k)
+		}
+		for _, e := range s.g.Blocks[k].Succs {
+			if s.goesOn(k, e) {
+				work = append(work, e.Block)
+			}
+		}
+	}
+}
+
+// goesOn reports whether control can take an edge out of block k: not the one after a call
+// of a function that never returns.
+func (s *liveSolver) goesOn(k int, e Edge) bool {
+	x := &s.exits[k]
+	return x.callee < 0 || e.Kind != FallThrough || x.flow.Conditional || s.returns[x.callee]
+}
+
+// until calls step with blocks until it reports no change for any. A block is looked at
+// again when one that it leads to has changed, or the function that it calls.
+func (s *liveSolver) until(step func(k int) bool) {
+	// Blocks that nothing leads to are still code. Those of a depth-first search come
+	// last, the first of them at the end: information flows against the edges.
+	for k := range s.g.Blocks {
+		if !s.g.Blocks[k].Reachable {
+			s.again(k)
+		}
+	}
+	for _, k := range s.g.order {
+		s.again(int(k))
+	}
+	for len(s.work) > 0 {
+		k := s.work[len(s.work)-1]
+		s.work = s.work[:len(s.work)-1]
+		s.queued[k] = false
+		if !step(k) {
+			continue
+		}
+		for _, e := range s.g.Blocks[k].Preds {
+			s.again(e.Block)
+		}
+		for _, c := range s.callers[int32(k)] {
+			s.again(c)
+		}
+	}
+}
+
+// again puts block k on the list of blocks to look at.
+func (s *liveSolver) again(k int) {
+	if !s.queued[k] {
+		s.queued[k] = true
+		s.work = append(s.work, k)
+	}
+}
+
+// both returns what is in a and in b.
+func both(a, b isa.RegSet) isa.RegSet { return a.Minus(a.Minus(b)) }
