@@ -51,7 +51,7 @@ func (n *noting) lineTable(s *code.Target) (*elfx.LineTable, error) {
 	if n.lines == linesPTX {
 		kind = elfx.PTXLines
 	}
-	return s.Cubin.Lines(kind)
+	return s.Lines(kind)
 }
 
 // noLines says that --lines has nothing to show.

@@ -23,6 +23,7 @@ type Kernel struct {
 	Demangle           func(string) string // nil: names stay as they are
 
 	kernel *elfx.Kernel // tells relocations and attributes when they are asked for
+	target *Target      // tells lines
 }
 
 // Relocations returns the relocated addresses of the code and their symbols.
@@ -55,6 +56,8 @@ type State struct {
 	views   []View // viewSlots of them, made when the first one is asked for
 	flow    *kernel.Graph
 	cppName string
+	lines   []elfx.LineRow
+	lined   bool // lines has been asked for
 }
 
 // viewSlots is the number of decoded instructions kept; a power of two.

@@ -20,6 +20,8 @@ type Target struct {
 	// FileOffset maps an offset in the cubin to one in the file, -1 for none; nil:
 	// they are the same.
 	FileOffset func(off int64) int64
+
+	lines *lineTables
 }
 
 // Open reads the cubin of an entry. A cubin without a table is no error: its words can
@@ -29,7 +31,7 @@ func Open(e *elfx.Entry) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{File: e.File.Name, Entry: Label(e), Cubin: c, FileOffset: e.FileOffset}
+	t := &Target{File: e.File.Name, Entry: Label(e), Cubin: c, FileOffset: e.FileOffset, lines: newLineTables(c)}
 	t.Table, t.NoTable = TableOf(c)
 	return t, nil
 }
@@ -54,7 +56,7 @@ func Hash(code []byte) string {
 func (t *Target) Kernel(k *elfx.Kernel) *Kernel {
 	return &Kernel{
 		File: t.File, Entry: t.Entry, Name: k.Name, Data: k.Data(), Offset: k.Offset, FileOffset: t.OffsetInFile(k.Offset),
-		Regs: k.Regs, Demangle: elfx.Demangle, kernel: k,
+		Regs: k.Regs, Demangle: elfx.Demangle, kernel: k, target: t,
 	}
 }
 

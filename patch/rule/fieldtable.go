@@ -108,6 +108,22 @@ var fieldTable = []field{
 		num: func(ctx *evalCtx, v *code.View) (int64, bool) { return int64(ctx.code.Flow().Block(v.Index)), true }},
 	{name: "loop", can: anyCount, fixed: cannotBeSet,
 		num: func(ctx *evalCtx, v *code.View) (int64, bool) { return int64(ctx.code.Flow().LoopDepth(v.Index)), true }},
+	{name: "line", can: anyCount, fixed: cannotBeSet,
+		num: func(ctx *evalCtx, v *code.View) (int64, bool) {
+			s := ctx.code.Line(v.Index)
+			if s == nil {
+				return 0, false
+			}
+			return int64(s.Line), true
+		}},
+	{name: "source", fixed: cannotBeSet,
+		text: func(ctx *evalCtx, v *code.View) (string, bool) {
+			s := ctx.code.Line(v.Index)
+			if s == nil {
+				return "", false
+			}
+			return s.File, true
+		}},
 	{name: "bits[a..b]", kind: fieldBits}, // read by bitsExpr, set by compileBits
 	{name: "kernel", kind: fieldKernel, of: ofKernel, fixed: cannotBeSet,
 		text: func(ctx *evalCtx, _ *code.View) (string, bool) { return ctx.code.Name, true }},
