@@ -201,6 +201,9 @@ func (e *Entry) SizeFields() [][2]int64 {
 	}
 }
 
+// Inner returns where the entry starts in the decompressed bytes of its Parent.
+func (e *Entry) Inner() int64 { return e.inner }
+
 // Raw returns the bytes as they are stored, without padding, or nil for a part of a
 // compressed concatenation.
 func (e *Entry) Raw() []byte {

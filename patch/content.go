@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/edit"
@@ -25,9 +24,8 @@ type Edits map[int][]edit.Edit
 type Content struct {
 	Notes []string // what did not fit its place, and what moved
 
-	file  *elfx.File
 	out   *elfx.Output
-	prove func(now *elfx.File) error
+	proof comparison
 }
 
 // Rewrite returns the content of a file with edits applied, each of whose old words is
@@ -39,13 +37,13 @@ func Rewrite(f *elfx.File, edits Edits, opt elfx.RewriteOptions) (*Content, erro
 			entries = append(entries, x)
 		}
 	}
+	changes := edits.changes()
 	out, rep, err := f.RewriteFunc(entries, func(x *elfx.Entry) ([]byte, error) {
 		data, err := x.Data()
 		if err != nil {
 			return nil, err
 		}
-		data = slices.Clone(data)
-		if err := edit.Apply(data, edits[x.Number]); err != nil {
+		if data, err = changes[x.Number](data); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 		return data, nil
@@ -53,7 +51,7 @@ func Rewrite(f *elfx.File, edits Edits, opt elfx.RewriteOptions) (*Content, erro
 	if err != nil {
 		return nil, err
 	}
-	return &Content{rep.Why, f, out, func(now *elfx.File) error { return Prove(f, now, edits) }}, nil
+	return &Content{rep.Why, out, compareWith(f, changes)}, nil
 }
 
 // Restore returns the content of a file before edits were made, which undo has kept;
@@ -63,7 +61,10 @@ func Restore(f *elfx.File, undo *elfx.Undo, edits Edits) (*Content, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	return &Content{nil, f, out, func(now *elfx.File) error { return Prove(f, now, edits) }}, nil
+	// What follows from moving entries back is proved by the hash of the old file.
+	proof := compareWith(f, edits.changes())
+	proof.extent = unlessMoved
+	return &Content{nil, out, proof}, nil
 }
 
 // Replace returns the content of a file with the payload of one entry replaced, and how
@@ -73,34 +74,25 @@ func Replace(f *elfx.File, x *elfx.Entry, data []byte, opt elfx.RewriteOptions) 
 	if err != nil {
 		return nil, nil, err
 	}
-	prove := func(now *elfx.File) error {
-		if err := proveOthers(f, now, func(a *elfx.Entry) bool { return a == x }); err != nil {
-			return err
-		}
-		// A smaller cubin has zeros after it where the entry is stored.
-		got, err := now.Entries()[x.Number-1].Data()
-		if err == nil && !bytes.HasPrefix(got, data) {
-			err = fmt.Errorf("entry %d is not %d bytes of the new cubin", x.Number, len(data))
-		}
-		return err
-	}
-	return &Content{rep.Why, f, out, prove}, &rep.Changes[0], nil
+	proof := compareWith(f, map[int]change{x.Number: func([]byte) ([]byte, error) { return data, nil }})
+	proof.fill = true
+	return &Content{rep.Why, out, proof}, &rep.Changes[0], nil
 }
 
 // Size returns the number of bytes of the content.
 func (c *Content) Size() int64 { return c.out.Size() }
 
 // Undo returns the way back from the content to what the file is now.
-func (c *Content) Undo() *elfx.Undo { return c.file.Undo(c.out) }
+func (c *Content) Undo() *elfx.Undo { return c.proof.old.Undo(c.out) }
 
 // Bytes returns the content in memory, proved.
 func (c *Content) Bytes() ([]byte, error) {
 	b := c.out.Bytes()
-	now, err := elfx.Open(c.file.Name, b, nil)
+	now, err := elfx.Open(c.proof.old.Name, b, nil)
 	if err != nil {
 		return nil, err
 	}
-	return b, c.prove(now)
+	return b, c.proof.prove(now)
 }
 
 // WriteFile writes the content to path as [WriteFile] does. What has been written is read
@@ -113,9 +105,9 @@ func (c *Content) WriteFile(path string, opt WriteOption) (*report.Hash, error) 
 		err := WriteFile(path, opt, func(w io.Writer) (err error) { hash, err = c.StreamTo(w); return err })
 		return hash, err
 	}
-	if st := c.file.Info; st != nil {
+	if st := c.proof.old.Info; st != nil {
 		opt.Mode = st.Mode()
-		if samePath(path, c.file.Name) {
+		if samePath(path, c.proof.old.Name) {
 			opt.Old = st
 		}
 	}
@@ -178,7 +170,7 @@ func (c *Content) check(path string) error {
 		if _, err := c.out.WriteTo(rest); err != nil || len(rest.rest) > 0 {
 			return errors.Join(errors.New("what was read back is not what was written"), err)
 		}
-		return c.prove(now)
+		return c.proof.prove(now)
 	}()
 	if err != nil {
 		return fmt.Errorf("the new content is wrong, nothing is written: %w", err)

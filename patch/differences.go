@@ -1,7 +1,6 @@
 package patch
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -39,54 +38,28 @@ func (d Difference) String() string {
 // looked at: it is equal, or part of an edit, or of the compressed form of an entry whose
 // content is proved, or it follows from the sizes of those.
 func Differences(old, now *elfx.File, edits Edits) ([]Difference, error) {
-	a, b := old.Entries(), now.Entries()
-	if len(a) != len(b) {
-		return []Difference{{Msg: fmt.Sprintf("%d entries instead of %d", len(b), len(a))}}, nil
-	}
-	v := &verification{old: old, now: now, edits: edits, told: map[*elfx.Entry]bool{}}
-	for i, x := range a {
-		if err := v.entry(x, b[i]); err != nil {
-			return nil, err
-		}
-	}
-	if err := v.bytes(); err != nil {
-		return nil, err
-	}
-	return v.out, nil
+	c := compareWith(old, edits.changes())
+	c.repack = true
+	return c.differences(now)
 }
 
-// entryDifferences compares the data of two entries.
-func entryDifferences(x, y *elfx.Entry, edits []edit.Edit) ([]Difference, error) {
-	p, err := x.Data()
-	if errors.Is(err, elfx.ErrUnsupported) {
-		return nil, nil // it is compared as it is stored
+// contentDifferences compares what an entry, which held old, must hold with what it holds.
+func contentDifferences(x *elfx.Entry, old, want, got []byte) []Difference {
+	if len(want) != len(got) {
+		return []Difference{{Entry: x.Number, Msg: fmt.Sprintf("%d bytes instead of %d", len(got), len(want))}}
 	}
-	if err != nil {
-		return nil, err
-	}
-	q, err := y.Data()
-	if err != nil {
-		return []Difference{{Entry: x.Number, Msg: err.Error()}}, nil
-	}
-	want := append([]byte(nil), p...)
-	if err := edit.Apply(want, edits); err != nil {
-		return nil, err
-	}
-	if len(want) != len(q) {
-		return []Difference{{Entry: x.Number, Msg: fmt.Sprintf("%d bytes instead of %d", len(q), len(want))}}, nil
-	}
-	at := edit.FirstDifference(want, q)
+	at := edit.FirstDifference(want, got)
 	if at < 0 {
-		return nil, nil
+		return nil
 	}
-	l := differ{entry: x.Number, want: want, got: q}
+	l := differ{entry: x.Number, want: want, got: got}
 	if x.Kind == elfx.KindELF {
-		if c, err := elfx.ParseCubin(p); err == nil {
+		if c, err := elfx.ParseCubin(old); err == nil {
 			l.cubin = c
 		}
 	}
 	l.run(at)
-	return l.out, nil
+	return l.out
 }
 
 // A differ names the places where two versions of a cubin differ.

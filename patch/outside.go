@@ -2,66 +2,36 @@ package patch
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"slices"
+	"io"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/edit"
 )
 
-// A verification compares a file with what another must become.
-type verification struct {
-	old, now *elfx.File
-	edits    Edits
-	out      []Difference
-	told     map[*elfx.Entry]bool // entries of now whose content is known to differ
-}
-
-// entry compares the contents of an entry of the old file and of the new one.
-func (v *verification) entry(x, y *elfx.Entry) error {
-	if x.RawKind != y.RawKind || x.Target() != y.Target() || x.Compression != y.Compression {
-		v.told[y] = true
-		v.out = append(v.out, Difference{Entry: x.Number, Msg: fmt.Sprintf("%s %s, %s, instead of %s %s, %s", y.Kind, y.Target(), y.Compression, x.Kind, x.Target(), x.Compression)})
+// outside compares the bytes of the files. What the new one must be is made of the old
+// one, and of the compressed forms that the new one has of entries whose contents are
+// proved by now.
+func (v *comparison) outside() error {
+	moved := len(v.old.Data()) != len(v.now.Data())
+	for i, x := range v.kept {
+		y := v.now.Entries()[i]
+		moved = moved || x.Offset != y.Offset || x.PayloadOffset != y.PayloadOffset || x.PayloadSize != y.PayloadSize
+	}
+	if v.extent == headers || v.extent == unlessMoved && moved {
 		return nil
 	}
-	if x.Kind == elfx.KindConcat { // its parts follow
-		return nil
-	}
-	list, err := entryDifferences(x, y, v.edits[x.Number])
-	if err != nil {
-		return err
-	}
-	if len(list) > 0 {
-		v.out = append(v.out, list...)
-		v.told[y] = true
-		if y.Parent != nil {
-			v.told[y.Parent] = true
+	var rewritten []*elfx.Entry
+	for i, x := range v.kept {
+		if x.Parent == nil && !v.opaque[x] && (v.touched[x] || !v.same[x] && !v.told[v.now.Entries()[i]]) {
+			rewritten = append(rewritten, x)
 		}
 	}
-	x.Done()
-	y.Done()
-	return nil
-}
-
-// bytes compares the new file with what the old one becomes when the entries that changed
-// are stored as the new one stores them.
-func (v *verification) bytes() error {
 	s := &scanner{rest: v.now.Data()}
-	want, err := v.expected()
+	size, err := v.expect(s, rewritten, moved)
 	if err != nil {
 		v.out = append(v.out, Difference{Msg: fmt.Sprintf("what the file must be cannot be made: %v", err)})
 		return nil
-	}
-	size := v.old.Size
-	if want == nil {
-		_, err = s.Write(v.old.Data())
-	} else {
-		size = want.Size()
-		_, err = want.WriteTo(s)
-	}
-	if err != nil {
-		return err
 	}
 	if v.now.Size != size {
 		v.resized(size, s)
@@ -76,50 +46,76 @@ func (v *verification) bytes() error {
 	return nil
 }
 
-// expected returns what the new file must be, nil for the old one as it is.
-func (v *verification) expected() (*elfx.Output, error) {
-	var entries []*elfx.Entry
-	for i, x := range v.old.Entries() {
-		y := v.now.Entries()[i]
-		packed := x.Compression != elfx.Stored && x.Parent == nil && !v.told[y] && !bytes.Equal(x.Raw(), y.Raw())
-		if packed {
-			if _, err := x.Data(); errors.Is(err, elfx.ErrUnsupported) {
-				continue // compared as it is stored
-			}
-		}
-		if packed || len(v.edits[x.Number]) > 0 {
-			entries = append(entries, x)
-		}
-	}
-	if entries == nil {
-		return nil, nil
-	}
+// expect writes what the new file must be, and returns its size.
+func (v *comparison) expect(w io.Writer, rewritten []*elfx.Entry, moved bool) (int64, error) {
 	content := func(x *elfx.Entry) ([]byte, error) {
 		data, err := x.Data()
 		if err != nil {
 			return nil, err
 		}
-		data = slices.Clone(data)
-		return data, edit.Apply(data, v.edits[x.Number])
+		return v.becomes(x, data)
 	}
-	packed := func(x *elfx.Entry, content []byte) []byte {
-		y := v.now.Entries()[x.Number-1]
-		if got, err := y.Data(); err != nil || !bytes.Equal(got, content) {
-			return nil
+	if !moved {
+		return v.old.Size, v.expectInPlace(w, rewritten, content)
+	}
+	if len(rewritten) == 0 {
+		_, err := w.Write(v.old.Data())
+		return v.old.Size, err
+	}
+	out, _, err := v.old.RewriteFunc(rewritten, content, elfx.RewriteOptions{Packed: func(x *elfx.Entry, _ []byte) []byte {
+		if y := v.now.Entries()[x.Number-1]; !v.told[y] {
+			return y.Raw()
 		}
-		return y.Raw()
+		return nil
+	}})
+	if err != nil {
+		return 0, err
 	}
-	out, _, err := v.old.RewriteFunc(entries, content, elfx.RewriteOptions{Packed: packed})
-	return out, err
+	return out.WriteTo(w)
+}
+
+// expectInPlace writes what the new file must be where no entry moved. It knows nothing of
+// how files are rewritten.
+func (v *comparison) expectInPlace(w io.Writer, rewritten []*elfx.Entry, content func(*elfx.Entry) ([]byte, error)) error {
+	pos := int64(0)
+	put := func(from, to int64, b []byte) error {
+		if from < pos || int64(len(b)) > to-from {
+			return fmt.Errorf("entries overlap at byte %#x", from)
+		}
+		_, err := io.Copy(w, io.MultiReader(bytes.NewReader(v.old.Data()[pos:from]), bytes.NewReader(b), bytes.NewReader(make([]byte, to-from-int64(len(b))))))
+		pos = to
+		return err
+	}
+	for _, x := range rewritten {
+		y := v.now.Entries()[x.Number-1]
+		form := y.Raw()
+		if x.Compression == elfx.Stored {
+			data, err := content(x)
+			if err != nil {
+				return err
+			}
+			form = data
+		} else {
+			for _, f := range x.SizeFields() {
+				if err := put(f[0], f[1], v.now.Data()[f[0]:f[1]]); err != nil {
+					return err
+				}
+			}
+		}
+		if err := put(x.PayloadOffset, x.PayloadOffset+x.PayloadSize, form); err != nil {
+			return err
+		}
+	}
+	return put(v.old.Size, v.old.Size, nil)
 }
 
 // resized says that the new file has another size than it must have.
-func (v *verification) resized(size int64, s *scanner) {
+func (v *comparison) resized(size int64, s *scanner) {
 	msg := fmt.Sprintf("the file has %d bytes instead of %d", v.now.Size, size)
 	if len(s.found) > 0 {
 		msg += fmt.Sprintf(", the first difference is at byte %#x", s.found[0][0])
 	}
-	if len(v.out) == 0 && len(v.edits) == 0 {
+	if len(v.out) == 0 && len(v.changes) == 0 {
 		msg = "the same cubins in other wrapping: " + msg
 	}
 	v.out = append(v.out, Difference{Offset: uint64(min(size, v.now.Size)), Msg: msg})
@@ -127,7 +123,7 @@ func (v *verification) resized(size int64, s *scanner) {
 
 // place says where in the new file the bytes from lo to hi stand, unless the entry that
 // they belong to is known to differ.
-func (v *verification) place(lo, hi int64) {
+func (v *comparison) place(lo, hi int64) {
 	for _, y := range v.now.Entries() {
 		if y.Parent != nil || lo < y.Offset || lo >= y.PayloadOffset+y.PayloadSize {
 			continue

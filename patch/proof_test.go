@@ -2,12 +2,14 @@ package patch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/patch/edit"
 	"github.com/cupatch/cupatch/patch/internal/patchtest"
 )
 
@@ -58,6 +60,76 @@ func TestVerifyEveryByte(t *testing.T) {
 			list := verified(t, f.File, bad, plan.Edits)
 			if len(list) == 0 && !repacked(t, out, bad, at) {
 				t.Errorf("%s: byte %#x flipped: no difference", name, at)
+			}
+			if provedAnyway(c, bad) && !repacked(t, out, bad, at) {
+				t.Errorf("%s: byte %#x flipped: written", name, at)
+			}
+		}
+	}
+}
+
+// provedAnyway reports whether a file passes for a content.
+func provedAnyway(c *Content, bad []byte) bool {
+	g, err := elfx.Open("bad", bad, nil)
+	return err == nil && c.proof.prove(g) == nil
+}
+
+// TestEveryProof flips bytes of what entries hold in what is pruned, recompressed, restored
+// and replaced: none of it would be written.
+func TestEveryProof(t *testing.T) {
+	for _, name := range []string{"stored", "lz4", "zstd", "concat"} {
+		f, err := Open(patchtest.Path("testdata/fatbin/" + name + ".fatbin"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		first := f.Entries()[0]
+		data, err := f.Entries()[1].Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pruned, _, err1 := Prune(f.File, func(e *elfx.Entry) bool { return e != first })
+		stored, err2 := Recompress(f.File, elfx.Stored, 0)
+		packed, err3 := Recompress(f.File, elfx.LZ4, 1)
+		replaced, _, err4 := Replace(f.File, f.Entries()[1], data, elfx.RewriteOptions{})
+		plan := planText(t, f, "LDG!.EF => .EF")
+		patched, err5 := Rewrite(f.File, plan.Edits, elfx.RewriteOptions{})
+		if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+			t.Fatal(err)
+		}
+		now, err := elfx.Open(f.Name, patched.out.Bytes(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := Edits{}
+		for n, list := range plan.Edits {
+			back[n] = edit.Inverted(list)
+		}
+		restored, err := Restore(now, patched.Undo(), back)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, c := range map[string]*Content{"pruned": pruned, "stored": stored, "packed": packed, "replaced": replaced, "restored": restored} {
+			good, err := c.Bytes()
+			if err != nil {
+				t.Errorf("%s %s: %v", name, what, err)
+				continue
+			}
+			g, err := elfx.Open(name, good, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range g.Entries() {
+				if e.Parent != nil {
+					continue
+				}
+				for at := e.PayloadOffset; at < e.PayloadOffset+e.StoredSize; at += 1 + e.StoredSize/20 {
+					bad := bytes.Clone(good)
+					bad[at] ^= 1 << (at % 8)
+					if provedAnyway(c, bad) && !repacked(t, good, bad, int(at)) {
+						t.Errorf("%s %s: byte %#x flipped: written", name, what, at)
+					}
+				}
 			}
 		}
 	}
