@@ -150,6 +150,24 @@ func (s *RegSet) Len(f RegFile) int {
 	return n
 }
 
+// Each calls fn for each register of s, in the order of files and numbers.
+func (s *RegSet) Each(fn func(f RegFile, n int)) {
+	each := func(f RegFile, base int, x uint64) {
+		for ; x != 0; x &= x - 1 {
+			fn(f, base+bits.TrailingZeros64(x))
+		}
+	}
+	for i, x := range s.R {
+		each(FileR, 64*i, x)
+	}
+	for i, x := range s.UR {
+		each(FileUR, 64*i, x)
+	}
+	each(FileP, 0, uint64(s.P))
+	each(FileUP, 0, uint64(s.UP))
+	each(FileB, 0, uint64(s.B))
+}
+
 // String returns the registers in order, runs of at least three joined: `R4-R7 UR4 P0`.
 func (s RegSet) String() string {
 	var parts []string

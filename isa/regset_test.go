@@ -1,6 +1,10 @@
 package isa
 
-import "testing"
+import (
+	"slices"
+	"strconv"
+	"testing"
+)
 
 func TestRegSet(t *testing.T) {
 	var s RegSet
@@ -40,6 +44,11 @@ func TestRegSetEach(t *testing.T) {
 		for i := range n {
 			var s RegSet
 			s.Add(RegFile(f), i, 1)
+			var each []string
+			s.Each(func(f RegFile, n int) { each = append(each, f.String(), strconv.Itoa(n)) })
+			if want := []string{RegFile(f).String(), strconv.Itoa(i)}; !slices.Equal(each, want) {
+				t.Fatalf("Each calls with %s, want %s", each, want)
+			}
 			for k := -1; k <= n; k++ {
 				if s.Has(RegFile(f), k) != (k == i) {
 					t.Fatalf("%s%d in the set of %s%d", RegFile(f), k, RegFile(f), i)

@@ -37,6 +37,8 @@ NVIDIA's nvdisasm. A word that the tables do not know prints as .word 0xLO, 0xHI
                       (default), inline (and the calls that were inlined, as -gi), or
                       ptx (the lines of the PTX, as -gp)
       --blocks        where basic blocks start, their loops and predecessors
+      --live          how many registers of each file are taken, and which of them are
+                      still needed after the instruction
       --stable        a listing for version control: labels instead of addresses,
                       kernels sorted by name, no padding
       --json          one JSON object a line for each kernel
@@ -116,7 +118,7 @@ func runDis(e *env, args []string) error {
 		return e.usageError(err)
 	}
 	if r.noting.any() && r.style.Stable {
-		return e.usagef("--lines and --blocks do not go with --stable")
+		return e.usagef("--lines, --blocks and --live do not go with --stable")
 	}
 	if raw.arch != "" || fs.Changed("base") {
 		return r.raw(&raw, files)

@@ -75,7 +75,7 @@ func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool, notes
 		status = in.Status
 	}
 	if notes != nil {
-		dst = appendNotesJSON(dst, notes, pc)
+		dst = appendNotesJSON(dst, notes, p.Table.Decode(w), pc)
 	}
 	t.buf = dst
 	return status

@@ -22,12 +22,14 @@ const (
 type noting struct {
 	lines  string // of --lines, "" for nothing
 	blocks bool
+	live   bool
 }
 
 func (n *noting) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&n.lines, "lines", "", "")
 	fs.Lookup("lines").NoOptDefVal = linesSource
 	fs.BoolVar(&n.blocks, "blocks", false, "")
+	fs.BoolVar(&n.live, "live", false, "")
 }
 
 // check looks at the values.
@@ -40,7 +42,7 @@ func (n *noting) check() error {
 }
 
 // any reports whether there is something to say.
-func (n *noting) any() bool { return n.lines != "" || n.blocks }
+func (n *noting) any() bool { return n.lines != "" || n.blocks || n.live }
 
 // lineTable reads the line table that is asked for, nil for none.
 func (n *noting) lineTable(s *code.Target) (*elfx.LineTable, error) {
@@ -67,16 +69,25 @@ func (n *noting) notes(s *disCubin, k *elfx.Kernel, c *code.Kernel) *listing.Not
 	if s.lines != nil {
 		out.Lines = s.lines.Rows(k)
 	}
-	if n.blocks {
-		out.Blocks = code.NewState(c, s.target.Table).Flow()
+	if n.blocks || n.live {
+		g := code.NewState(c, s.target.Table).Flow()
+		if n.blocks {
+			out.Blocks = g
+		}
+		if n.live {
+			out.Live = listing.NewLiveness(g)
+		}
 	}
 	return out
 }
 
-// appendNotesJSON adds the notes of the instruction at pc to its JSON, which is at the end
-// of dst.
-func appendNotesJSON(dst []byte, n *listing.Notes, pc int) []byte {
+// appendNotesJSON adds the notes of the instruction in at pc to its JSON, which is at the
+// end of dst.
+func appendNotesJSON(dst []byte, n *listing.Notes, in isa.Inst, pc int) []byte {
 	dst = dst[:len(dst)-len("}")]
+	if n.Live != nil {
+		dst = appendLiveJSON(dst, n.Live, in, pc/isa.WordSize)
+	}
 	if g := n.Blocks; g != nil {
 		i := pc / isa.WordSize
 		dst = strconv.AppendInt(append(dst, `,"block":`...), int64(g.Block(i)), 10)
@@ -96,6 +107,31 @@ func appendNotesJSON(dst []byte, n *listing.Notes, pc int) []byte {
 		}
 	}
 	return append(dst, '}')
+}
+
+// appendLiveJSON appends what instruction i reads and writes, which registers are needed
+// after it, and the pressure.
+func appendLiveJSON(dst []byte, n *listing.Liveness, in isa.Inst, i int) []byte {
+	if in.HasEffects() {
+		fx := in.Effects()
+		dst = appendRegsJSON(append(dst, `,"reads":`...), &fx.Reads)
+		dst = appendRegsJSON(append(dst, `,"writes":`...), &fx.Writes)
+	}
+	dst = appendRegsJSON(append(dst, `,"live":`...), &n.After[i])
+	p := n.Pressure[i]
+	return fmt.Appendf(dst, `,"pressure":{"R":%d,"UR":%d,"P":%d,"UP":%d}`, p.R, p.UR, p.P, p.UP)
+}
+
+// appendRegsJSON appends the names of registers.
+func appendRegsJSON(dst []byte, set *isa.RegSet) []byte {
+	dst = append(dst, '[')
+	sep := ""
+	set.Each(func(f isa.RegFile, n int) {
+		dst = append(append(append(dst, sep...), '"'), f.String()...)
+		dst = append(strconv.AppendInt(dst, int64(n), 10), '"')
+		sep = ","
+	})
+	return append(dst, ']')
 }
 
 // appendLineJSON appends file, line and, if asked, the function of a line.

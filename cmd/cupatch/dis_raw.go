@@ -20,7 +20,7 @@ func (c *rawCode) flags(fs *pflag.FlagSet) {
 
 // raw lists files of instructions.
 func (r *disRun) raw(c *rawCode, files []string) error {
-	for _, name := range []string{"arch", "kernel", "match", "labels", "lines", "blocks", "stable", "json", "max-entry"} {
+	for _, name := range []string{"arch", "kernel", "match", "labels", "lines", "blocks", "live", "stable", "json", "max-entry"} {
 		if r.flagSet.Changed(name) {
 			return r.usagef("--%s does not go with --raw, whose file has no kernels", name)
 		}

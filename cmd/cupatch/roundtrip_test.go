@@ -73,7 +73,7 @@ func TestNotations(t *testing.T) {
 // allNotes returns all that a listing can say of a kernel.
 func allNotes(t *testing.T, target *code.Target, k *elfx.Kernel) listing.Notes {
 	t.Helper()
-	n := noting{lines: linesInline, blocks: true}
+	n := noting{lines: linesInline, blocks: true, live: true}
 	lines, err := n.lineTable(target)
 	if err != nil {
 		t.Fatal(err)

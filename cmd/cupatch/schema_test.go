@@ -105,7 +105,7 @@ func TestDisSchema(t *testing.T) {
 		{data + "cubin/new/sm_90/inline.cubin"}, {data + "cubin/old/sm_75/names.cubin"}, {data + "cubin/new/sm_120/control.cubin"},
 		{data + "cubin/new/sm_90/gemm.cubin", "-m", "STG"}, {data + "fatbin/zstd.fatbin"}, {unknownWords(t)},
 	} {
-		out, talk, status := cupatch(t, nil, append([]string{"dis", "-q", "--json", "--lines=inline", "--blocks"}, args...)...)
+		out, talk, status := cupatch(t, nil, append([]string{"dis", "-q", "--json", "--lines=inline", "--blocks", "--live"}, args...)...)
 		if status != 0 || out == "" {
 			t.Fatalf("%s: status %d, %s", args, status, talk)
 		}

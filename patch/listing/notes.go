@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -17,6 +18,24 @@ type Notes struct {
 	Lines  []elfx.LineRow // of the kernel's section: where instructions come from
 	Inline bool           // with the calls that the lines were inlined in
 	Blocks *kernel.Graph  // where blocks start, their loops and predecessors
+	Live   *Liveness      // registers that are needed after each instruction
+}
+
+// A Liveness is what is known of the registers of a kernel, by instruction.
+type Liveness struct {
+	After    []isa.RegSet // the registers whose values are needed after it
+	Pressure []kernel.Pressure
+}
+
+// NewLiveness returns what g knows.
+func NewLiveness(g *kernel.Graph) *Liveness {
+	live := g.Live()
+	out := &Liveness{Pressure: live.Pressure()}
+	out.After = make([]isa.RegSet, len(out.Pressure))
+	for k := range g.Blocks {
+		live.Each(k, func(i int, _ isa.Inst, set *isa.RegSet) { out.After[i] = *set })
+	}
+	return out
 }
 
 // A Noter writes the notes of a kernel, in the order of its instructions.
@@ -60,6 +79,30 @@ func (n *Noter) AppendBefore(dst []byte, pc uint64) []byte {
 		dst = append(dst, '\n')
 	}
 	return dst
+}
+
+// liveColumn is where the comment of AppendAfter starts, unless the line is longer.
+const liveColumn = 80
+
+// AppendAfter puts a comment behind the line of the instruction at pc, which starts at
+// start and ends dst: the pressure, then the registers that are needed after it.
+//
+//	// R  14 UR  4 P 1 UP 0: R0-R5 R8 UR4-UR7 P0
+func (n *Noter) AppendAfter(dst []byte, start int, pc uint64) []byte {
+	if n.Live == nil {
+		return dst
+	}
+	i := pc / isa.WordSize
+	dst = dst[:len(dst)-len("\n")]
+	for pad := liveColumn - (len(dst) - start); pad > 0; pad-- {
+		dst = append(dst, ' ')
+	}
+	p := n.Live.Pressure[i]
+	dst = fmt.Appendf(dst, " // R %3d UR %2d P %d UP %d", p.R, p.UR, p.P, p.UP)
+	if live := &n.Live.After[i]; !live.IsEmpty() {
+		dst = append(append(dst, ": "...), live.String()...)
+	}
+	return append(dst, '\n')
 }
 
 // appendSource appends `"a.cu", line 3`.
@@ -119,10 +162,12 @@ func (s Style) AppendNoted(dst []byte, t *isa.Table, c *code.Kernel, notes Notes
 		}
 		dst = n.AppendBefore(dst, pc)
 		w := isa.LoadWord(c.Data[pc:])
+		start := len(dst)
 		dst = s.AppendLine(dst, t, w, pc)
 		if l != nil {
 			dst = l.appendAfter(dst, w, pc)
 		}
+		dst = n.AppendAfter(dst, start, pc)
 	})
 	return dst
 }
