@@ -152,9 +152,6 @@ func (e *Entry) Target() string {
 	return e.Arch()
 }
 
-// ID returns the selector that names the entry: FILE#NUMBER.
-func (e *Entry) ID() string { return fmt.Sprintf("%s#%d", e.File.root().Name, e.Number) }
-
 // FlagNames returns the names of the flags that are set, unknown ones in hex.
 func (e *Entry) FlagNames() []string {
 	var out []string
@@ -222,7 +219,7 @@ func (e *Entry) place() string {
 	if t := e.Target(); t != "" {
 		what += " " + t
 	}
-	return fmt.Sprintf("%s: entry #%d (%s)", e.File.Name, e.Number, what)
+	return fmt.Sprintf("%s: entry %s (%s)", e.File.Name, e.Tag(), what)
 }
 
 // Data returns the entry's bytes, decompressed. Entries that are Shared are a slice of
@@ -247,7 +244,7 @@ func (e *Entry) decode(buf []byte) ([]byte, error) {
 	if p := e.Parent; p != nil {
 		blob, err := e.File.root().blob(p)
 		if err != nil {
-			return nil, fmt.Errorf("concatenation #%d: %w", p.Number, err)
+			return nil, fmt.Errorf("concatenation %s: %w", p.Tag(), err)
 		}
 		if e.inner+e.Size > int64(len(blob)) {
 			return nil, formatErrorf("concatenation", p.Offset, "bytes 0x%x to 0x%x of 0x%x", e.inner, e.inner+e.Size, len(blob))

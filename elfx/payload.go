@@ -32,7 +32,7 @@ type task struct {
 func (f *File) payloads(entries []*Entry, content func(*Entry) ([]byte, error), packed func(*Entry, []byte) []byte) ([]*payload, error) {
 	for _, e := range entries {
 		if e.Number < 1 || e.Number > len(f.entries) || f.entries[e.Number-1] != e {
-			return nil, fmt.Errorf("%s: entry #%d is of another file", f.Name, e.Number)
+			return nil, fmt.Errorf("%s: entry %s is of another file", f.Name, e.Tag())
 		}
 	}
 	entries = slices.SortedFunc(slices.Values(entries), func(a, b *Entry) int { return cmp.Compare(a.Number, b.Number) })

@@ -111,7 +111,7 @@ func (f *File) grow(payloads []*payload, rep *RewriteReport) (*Output, error) {
 		}
 		c := p.entry.Container
 		if err := c.damage(); err != nil {
-			return nil, fmt.Errorf("entry #%d does not fit, and its container is damaged: %w", p.entry.Number, err)
+			return nil, fmt.Errorf("entry %s does not fit, and its container is damaged: %w", p.entry.Tag(), err)
 		}
 		r.regions[c.Region] = true
 	}

@@ -110,7 +110,7 @@ func (f *File) RewriteFunc(entries []*Entry, content func(*Entry) ([]byte, error
 // whyGrow says in one line what does not fit.
 func whyGrow(tight []*payload) string {
 	p := tight[0]
-	s := fmt.Sprintf("entry #%d needs %d bytes (%s), its place has %d", p.entry.Number, p.body.size, p.entry.Compression, p.entry.PayloadSize)
+	s := fmt.Sprintf("entry %s needs %d bytes (%s), its place has %d", p.entry.Tag(), p.body.size, p.entry.Compression, p.entry.PayloadSize)
 	if len(tight) > 1 {
 		s += fmt.Sprintf("; %d entries in all do not fit", len(tight))
 	}

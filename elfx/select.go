@@ -2,25 +2,12 @@ package elfx
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/internal/arch"
 )
-
-// CutSelector splits FILE#SELECTOR. A name that exists as it stands has no selector.
-func CutSelector(arg string) (path, selector string) {
-	i := strings.LastIndexByte(arg, '#')
-	if i < 0 {
-		return arg, ""
-	}
-	if _, err := os.Lstat(arg); err == nil {
-		return arg, ""
-	}
-	return arg[:i], arg[i+1:]
-}
 
 // ParseArch reads an architecture as people write it: sm_90a, 90a, SM90a, sm90 or
 // compute_90, with the suffix a, f or none. virtual says that it was compute_.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
@@ -242,12 +241,8 @@ func planMismatch(err error) error {
 func editsByEntry(located []report.Located) (patch.Edits, int) {
 	out, n := patch.Edits{}, 0
 	for _, l := range located {
-		number := 1 // of a bare cubin
-		if l.Target.Entry != "" {
-			number, _ = strconv.Atoi(l.Target.Entry)
-		}
 		slices.SortFunc(l.Edits, func(a, b edit.Edit) int { return cmp.Compare(a.Offset, b.Offset) })
-		out[number] = l.Edits
+		out[elfx.NumberOf(l.Target.Entry)] = l.Edits
 		n += len(l.Edits)
 	}
 	return out, n

@@ -156,10 +156,7 @@ func (t *diffTree) only() string {
 }
 
 func (t *diffTree) member(rel string) string {
-	if t.selector != "" {
-		return t.paths[rel] + "#" + t.selector
-	}
-	return t.paths[rel]
+	return elfx.JoinSelector(t.paths[rel], t.selector)
 }
 
 // pair compares two files. The second is opened while the first is.

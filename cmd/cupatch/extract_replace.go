@@ -99,11 +99,11 @@ func (e *env) checkReplacement(x *elfx.Entry, name string, data []byte, force bo
 	}
 	if now.SM != x.SM || now.Suffix != x.Suffix && x.Suffix != "f" {
 		if !force {
-			err := answerNo("%s is for %s, entry #%d is for %s", name, now.Arch, x.Number, x.Arch())
+			err := answerNo("%s is for %s, entry %s is for %s", name, now.Arch, x.Tag(), x.Arch())
 			err.hint = "--force replaces it anyway"
 			return err
 		}
-		e.warnf("%s is for %s, entry #%d is for %s", name, now.Arch, x.Number, x.Arch())
+		e.warnf("%s is for %s, entry %s is for %s", name, now.Arch, x.Tag(), x.Arch())
 	}
 	old, err := x.Cubin()
 	if err != nil {
@@ -111,14 +111,14 @@ func (e *env) checkReplacement(x *elfx.Entry, name string, data []byte, force bo
 		return nil
 	}
 	if old.Type != now.Type {
-		e.warnf("%s is %s, entry #%d is %s", name, linkState(now), x.Number, linkState(old))
+		e.warnf("%s is %s, entry %s is %s", name, linkState(now), x.Tag(), linkState(old))
 	}
 	missing, added := differentKernels(old, now)
 	if len(missing) > 0 {
 		e.warnf("%s has no %s", name, strings.Join(missing, ", "))
 	}
 	if len(added) > 0 {
-		e.warnf("entry #%d has no %s", x.Number, strings.Join(added, ", "))
+		e.warnf("entry %s has no %s", x.Tag(), strings.Join(added, ", "))
 	}
 	return nil
 }
@@ -166,6 +166,6 @@ func (e *env) replaceEntry(d *destination, f *elfx.File, x *elfx.Entry, data []b
 	if _, err := d.store(e, f, content, out); err != nil {
 		return err
 	}
-	e.notef("entry #%d %s: %d bytes stored, %d before", x.Number, c.How, c.New, c.Old)
+	e.notef("entry %s %s: %d bytes stored, %d before", x.Tag(), c.How, c.New, c.Old)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/code"
@@ -279,7 +280,7 @@ func (r *hashRun) print(j jsonHash) {
 	}
 	at := j.File
 	if j.Entry > 0 {
-		at = fmt.Sprintf("%s#%d", j.File, j.Entry)
+		at = elfx.JoinSelector(j.File, strconv.Itoa(j.Entry))
 	}
 	if j.Kernel == "" && j.Arch == "" {
 		fmt.Fprintf(r.stdout, "%s%d %s file %s (%s)\n", j.Level, j.Version, j.Hash, elfx.Printable(at), plural(j.Kernels, "kernel", "kernels"))

@@ -98,7 +98,7 @@ func (r *lsRun) writeEntry(pad string, c *lsContainer, e *lsEntry) {
 	}
 	if e.DuplicateOf != "" {
 		same := e.DuplicateOf
-		if file := e.ID[:strings.LastIndexByte(e.ID, '#')]; strings.HasPrefix(same, file+"#") {
+		if file, _, _ := elfx.SplitSelector(e.ID); strings.HasPrefix(same, file+"#") {
 			same = same[len(file):]
 		}
 		fmt.Fprintf(r.stdout, ", same as %s", same)

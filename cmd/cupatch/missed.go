@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -146,7 +145,7 @@ func entryNumbers(f *elfx.File, selected map[*elfx.Entry]bool) string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, fmt.Sprintf("#%d", e.Number))
+		out = append(out, e.Tag())
 	}
 	return strings.Join(out, ", ")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/edit"
 	"github.com/cupatch/cupatch/patch/listing"
@@ -25,10 +26,7 @@ func oneStream(e *env, to *destination, report string) error {
 
 // diffOf returns the unified diff of a cubin's edits.
 func diffOf(t *code.Target, edits []edit.Edit, context int) []byte {
-	name := t.File
-	if t.Entry != "" {
-		name += "#" + t.Entry
-	}
+	name := elfx.JoinSelector(t.File, t.Entry)
 	byKernel := map[uint64][]edit.Edit{}
 	for _, e := range edits {
 		at := e.Offset - e.PC

@@ -21,8 +21,7 @@ import (
 // A filePlan is what will be done to one file.
 type filePlan struct {
 	name    string
-	data    []byte // of standard input, else nil
-	bare    bool
+	data    []byte       // of standard input, else nil
 	hash    *report.Hash // nil without a report
 	entries []*entryPlan
 	sum     rule.Summary
@@ -65,7 +64,7 @@ func (r *patchRun) plan(f *elfx.File, selected map[*elfx.Entry]bool) error {
 	if why := f.ReadOnly(); why != "" && !r.dryRun {
 		return fmt.Errorf("%s: %s", f.Name, why)
 	}
-	fp := &filePlan{name: f.Name, bare: f.Kind == elfx.FileCubin}
+	fp := &filePlan{name: f.Name}
 	if r.report != "" {
 		fp.hash = report.HashOf(f.Data())
 	}
@@ -215,7 +214,7 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 	}
 	plan, err := r.planner.Cubin(t)
 	if err != nil {
-		ep.err = fmt.Errorf("%s: %w", placeOf(fp, e), err)
+		ep.err = fmt.Errorf("%s: %w", e.Where(), err)
 		return ep
 	}
 	ep.edits, ep.sum, ep.warnings = plan.Edits, plan.Summary, plan.Warnings
@@ -223,14 +222,6 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 		r.describe(ep, t)
 	}
 	return ep
-}
-
-// placeOf names a cubin for messages.
-func placeOf(fp *filePlan, e *elfx.Entry) string {
-	if fp.bare {
-		return fp.name
-	}
-	return e.ID()
 }
 
 // describe makes the diff and the report's kernels while the cubin is at hand.

@@ -233,11 +233,7 @@ func (n *narrowing) programs(e *env, f *elfx.File, entries []*elfx.Entry) ([]*gp
 				seen[k.Name] = true
 				names = append(names, k.Demangled())
 			}
-			name := f.Name
-			if f.Kind != elfx.FileCubin {
-				name = x.ID()
-			}
-			out = append(out, &gpu.Program{Name: name, Cubin: c, Kernel: k})
+			out = append(out, &gpu.Program{Name: x.Where(), Cubin: c, Kernel: k})
 		}
 	}
 	switch {

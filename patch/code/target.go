@@ -3,7 +3,6 @@ package code
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strconv"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
@@ -31,18 +30,9 @@ func Open(e *elfx.Entry) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{File: e.File.Name, Entry: Label(e), Cubin: c, FileOffset: e.FileOffset, lines: newLineTables(c)}
+	t := &Target{File: e.File.Name, Entry: e.Label(), Cubin: c, FileOffset: e.FileOffset, lines: newLineTables(c)}
 	t.Table, t.NoTable = TableOf(c)
 	return t, nil
-}
-
-// Label returns what names an entry in edits, reports and listings: its number, "" for a
-// bare cubin.
-func Label(e *elfx.Entry) string {
-	if e.File.Kind == elfx.FileCubin {
-		return ""
-	}
-	return strconv.Itoa(e.Number)
 }
 
 // Hash returns the hash of a kernel's code that guards and reports use, without

@@ -352,8 +352,8 @@ func (e *entryRec) where() string {
 	case e.bare() && (p == nil || p.bare()):
 		return ""
 	case p == nil:
-		return fmt.Sprintf("%s #%d", e.arch, e.entry.Number)
+		return e.arch + " " + e.entry.Tag()
 	default:
-		return fmt.Sprintf("%s #%d and #%d", e.arch, e.entry.Number, p.entry.Number)
+		return fmt.Sprintf("%s %s and %s", e.arch, e.entry.Tag(), p.entry.Tag())
 	}
 }

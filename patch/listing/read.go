@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 )
 
@@ -133,8 +134,8 @@ func fillControl(list []Inst) {
 // entryNumber returns the 12 of `lib.so#12 sm_90a`.
 func entryNumber(s string) string {
 	s, _, _ = strings.Cut(s, " (")
-	if i := strings.LastIndexByte(s, '#'); i >= 0 {
-		s = s[i+1:]
+	if _, number, ok := elfx.SplitSelector(s); ok {
+		s = number
 	}
 	n, _, _ := strings.Cut(s, " ")
 	return n
