@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/cupatch/cupatch/internal/arch"
@@ -15,12 +16,9 @@ type Arch struct {
 // String returns the usual name, `sm_90a`.
 func (a Arch) String() string { return "sm_" + strconv.Itoa(a.SM) + a.Suffix }
 
-// Less orders architectures by SM number, then suffix.
-func (a Arch) Less(b Arch) bool {
-	if a.SM != b.SM {
-		return a.SM < b.SM
-	}
-	return a.Suffix < b.Suffix
+// Compare orders architectures by SM number, then suffix.
+func (a Arch) Compare(b Arch) int {
+	return cmp.Or(cmp.Compare(a.SM, b.SM), cmp.Compare(a.Suffix, b.Suffix))
 }
 
 // ParseArch reads an architecture as people type it: sm_90, sm90a, SM_90a, 90a,

@@ -1,7 +1,6 @@
 package isa
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -234,7 +233,7 @@ func IndexTables(texts map[string]string) ([]byte, error) {
 		x.texts[a] = text
 		x.archs = append(x.archs, a)
 	}
-	slices.SortFunc(x.archs, Arch.compare)
+	slices.SortFunc(x.archs, Arch.Compare)
 	for i, a := range x.archs {
 		if _, err := x.parse(a); err != nil {
 			return nil, err
@@ -244,10 +243,6 @@ func IndexTables(texts map[string]string) ([]byte, error) {
 		}
 	}
 	return x.bytes(), nil
-}
-
-func (a Arch) compare(b Arch) int {
-	return cmp.Or(cmp.Compare(a.SM, b.SM), cmp.Compare(a.Suffix, b.Suffix))
 }
 
 // An indexWriter makes an index.

@@ -233,7 +233,10 @@ func (r *hashRun) begin(e *elfx.Entry, t *code.Target, err error) (*hashCubin, [
 	if err != nil {
 		return &hashCubin{err: err}, nil
 	}
-	s := &hashCubin{entry: e, module: diff.NewModule(t.Cubin), kernels: r.kernelsOf(t.Cubin, false)}
+	if err := tableError(e, t); err != nil && !code.Unsupported(err) {
+		return &hashCubin{err: err}, nil
+	}
+	s := &hashCubin{entry: e, module: diff.NewModule(t.Cubin, t.Table), kernels: r.kernelsOf(t.Cubin, false)}
 	return s, s.kernels
 }
 

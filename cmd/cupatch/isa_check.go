@@ -211,7 +211,7 @@ func (r *checkRun) compare(words []isa.Word) (*check.Report, error) {
 			r.notef("%s: %d of %d", what, done, all)
 		}
 	}
-	if r.opt.Related, err = programTables(); err != nil {
+	if r.opt.Related, err = code.Tables(); err != nil {
 		return nil, err
 	}
 	if r.state == "" {

@@ -124,7 +124,7 @@ func runIsaLearn(e *env, args []string) error {
 	if *update {
 		opt.Related, err = folderTables(filepath.Dir(*out))
 	} else {
-		opt.Related, err = programTables()
+		opt.Related, err = code.Tables()
 	}
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/code"
 )
 
 const isaShowUsage = `usage: cupatch isa show MNEMONIC --arch ARCH [OPTIONS]
@@ -219,7 +220,7 @@ func runIsaLs(e *env, args []string) error {
 	}
 	var ls []isaListing
 	if *arch == "" {
-		ls, err = listArches()
+		ls, err = listTables()
 	} else {
 		ls, err = e.listMnemonics(*arch)
 	}
@@ -240,16 +241,13 @@ func runIsaLs(e *env, args []string) error {
 	return nil
 }
 
-func listArches() ([]isaListing, error) {
+func listTables() ([]isaListing, error) {
+	tables, err := code.Tables()
 	var ls []isaListing
-	for _, a := range isa.Arches() {
-		t, err := isa.Load(a)
-		if err != nil {
-			return nil, err
-		}
-		ls = append(ls, isaListing{Name: a.String(), Classes: len(t.Variants()), Mnemonic: len(t.Mnemonics())})
+	for _, t := range tables {
+		ls = append(ls, isaListing{Name: t.Arch().String(), Classes: len(t.Variants()), Mnemonic: len(t.Mnemonics())})
 	}
-	return ls, nil
+	return ls, err
 }
 
 func (e *env) listMnemonics(arch string) ([]isaListing, error) {

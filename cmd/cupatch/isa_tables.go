@@ -25,19 +25,6 @@ func folderTables(dir string) ([]*isa.Table, error) {
 	return out, nil
 }
 
-// programTables returns the tables of the program.
-func programTables() ([]*isa.Table, error) {
-	var out []*isa.Table
-	for _, a := range isa.Arches() {
-		t, err := isa.Load(a)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
-
 // writeTable writes the table f, which says the difference to base, to path. Tables in the
 // same folder that are based on it are written again, so that they say what they said.
 func writeTable(path string, f, base *isa.TableFile) error {

@@ -164,7 +164,11 @@ func guardHash(c *elfx.Cubin, k *elfx.Kernel, scheme string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if h, ok := diff.NewCode(c, k, diff.TableFor(c)).HashOf(level, version); ok {
+		table, err := diff.TableFor(c)
+		if err != nil {
+			return "", err
+		}
+		if h, ok := diff.NewCode(c, k, table).HashOf(level, version); ok {
 			return h.String(), nil
 		}
 	}

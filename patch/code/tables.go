@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
@@ -45,20 +47,61 @@ var own sync.Map
 // TableFor returns the instruction table of an architecture: the one in the folder that
 // [TablesVar] names, where it has one, else [isa.Load]'s. A file is read once.
 func TableFor(a isa.Arch) (*isa.Table, error) {
-	dir := os.Getenv(TablesVar)
-	if dir == "" {
-		return isa.Load(a)
-	}
-	if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("%s: %w", TablesVar, err)
+	dir, err := ownFolder()
+	if err != nil {
+		return nil, err
 	}
 	path := filepath.Join(dir, a.String()+".txt")
-	read, _ := own.LoadOrStore(path, sync.OnceValues(func() (*isa.Table, error) { return ReadTable(path) }))
-	t, err := read.(func() (*isa.Table, error))()
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); dir == "" || errors.Is(err, fs.ErrNotExist) {
 		return isa.Load(a)
 	}
-	return t, err
+	read, _ := own.LoadOrStore(path, sync.OnceValues(func() (*isa.Table, error) { return ReadTable(path) }))
+	return read.(func() (*isa.Table, error))()
+}
+
+// ownFolder returns the folder that [TablesVar] names, "" for none.
+func ownFolder() (string, error) {
+	dir := os.Getenv(TablesVar)
+	if dir == "" {
+		return "", nil
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("%s: %w", TablesVar, err)
+	}
+	return dir, nil
+}
+
+// Tables returns the tables of all architectures that have one, as [TableFor] returns them,
+// in order of the architectures.
+func Tables() ([]*isa.Table, error) {
+	arches := slices.Clone(isa.Arches())
+	dir, err := ownFolder()
+	if err != nil {
+		return nil, err
+	}
+	if dir != "" {
+		names, err := filepath.Glob(filepath.Join(dir, "sm_*.txt"))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			a, err := isa.ParseArch(strings.TrimSuffix(filepath.Base(name), ".txt"))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			arches = append(arches, a)
+		}
+	}
+	slices.SortFunc(arches, isa.Arch.Compare)
+	var out []*isa.Table
+	for _, a := range slices.Compact(arches) {
+		t, err := TableFor(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
 }
 
 // ReadTable reads the table in a file.

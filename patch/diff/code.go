@@ -99,14 +99,14 @@ func idle(w isa.Word) isa.Word {
 	return isa.Control{Yield: true, WBar: isa.NoBar, RBar: isa.NoBar}.Set(w)
 }
 
-// TableFor returns the instruction table of a cubin, nil where there is none: words
-// then compare by their bits.
-func TableFor(c *elfx.Cubin) *isa.Table {
+// TableFor returns the instruction table of a cubin, nil for an architecture that has
+// none: words then compare by their bits. A damaged table is an error.
+func TableFor(c *elfx.Cubin) (*isa.Table, error) {
 	t, err := code.TableOf(c)
-	if err != nil {
-		return nil
+	if code.Unsupported(err) {
+		return nil, nil
 	}
-	return t
+	return t, err
 }
 
 // NewCode makes the code of a kernel of c ready. t may be nil. For several kernels of

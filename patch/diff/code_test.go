@@ -277,7 +277,7 @@ func TestUnknown(t *testing.T) {
 // TestRandomControl changes control codes of every cubin of the test data at random.
 func TestRandomControl(t *testing.T) {
 	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
-		table := TableFor(c)
+		table := tableFor(c)
 		a := NewCode(c, k, table)
 		if a.Len() == 0 {
 			return
@@ -314,7 +314,7 @@ func TestRandomControl(t *testing.T) {
 // TestRandomModifiers changes modifiers of known instructions at random.
 func TestRandomModifiers(t *testing.T) {
 	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
-		table := TableFor(c)
+		table := tableFor(c)
 		a := NewCode(c, k, table)
 		changed := slices.Clone(data)
 		want := 0
@@ -366,7 +366,7 @@ func TestModifiersOfTwoClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := TableFor(c)
+	table := tableFor(c)
 	change := map[string][2]string{"BPT": {"TRAP", "PAUSE"}, "EXIT": {"EXIT", "EXIT.PREEMPTED"}, "BRA": {"BRA ", "BRA.INC "}}
 	for i := range c.Kernels() {
 		k := &c.Kernels()[i]
@@ -419,7 +419,7 @@ func moved(c *Code, w isa.Word, o isa.Operand, n int) isa.Word {
 // TestRandomRegisters renames the registers of kernels of which every word is known.
 func TestRandomRegisters(t *testing.T) {
 	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
-		table := TableFor(c)
+		table := tableFor(c)
 		a := NewCode(c, k, table)
 		by := uint64(2 * (1 + r.Intn(20)))
 		// The register after the last one is RZ.
@@ -457,7 +457,7 @@ func TestRandomRegisters(t *testing.T) {
 func TestHashAndRenaming(t *testing.T) {
 	renamed := 0
 	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
-		table := TableFor(c)
+		table := tableFor(c)
 		a := NewCode(c, k, table)
 		if a.Unknown > 0 || a.Len() == 0 {
 			return
@@ -494,7 +494,7 @@ func TestHashAndRenaming(t *testing.T) {
 func TestHashAndBits(t *testing.T) {
 	seen := map[Class]int{}
 	eachCubin(t, func(t *testing.T, data []byte, c *elfx.Cubin, k *elfx.Kernel, r *rand.Rand) {
-		table := TableFor(c)
+		table := tableFor(c)
 		a := NewCode(c, k, table)
 		if k.Size == 0 {
 			return
@@ -547,4 +547,13 @@ func recode(tb testing.TB, data []byte, k *elfx.Kernel, table *isa.Table) *Code 
 	}
 	tb.Fatalf("no kernel %s", k.Name)
 	return nil
+}
+
+// tableFor returns the instruction table of a cubin.
+func tableFor(c *elfx.Cubin) *isa.Table {
+	table, err := TableFor(c)
+	if err != nil {
+		panic(err)
+	}
+	return table
 }

@@ -143,7 +143,7 @@ var mayChange = []struct {
 		if f.structure != "code" || k == nil {
 			return false
 		}
-		code := NewCode(c, k, TableFor(c))
+		code := NewCode(c, k, tableFor(c))
 		_, live := code.indexAt(uint64(f.at-int(k.Offset)) &^ 15)
 		return !live
 	}},
@@ -278,7 +278,7 @@ func TestEveryBit(t *testing.T) {
 	}
 	for i := range c.Kernels() {
 		k := &c.Kernels()[i]
-		code := NewCode(c, k, TableFor(c))
+		code := NewCode(c, k, tableFor(c))
 		for n := range code.Len() {
 			at := int(k.Offset) + int(code.PC(n))
 			for bit := n % 7; bit < 128; bit += 7 {

@@ -330,7 +330,11 @@ func (c *cubinCache) get(e *entryRec) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := NewModule(cubin)
+	table, err := TableFor(cubin)
+	if err != nil {
+		return nil, err
+	}
+	v := NewModule(cubin, table)
 	c.keys, c.vals = append(c.keys, e), append(c.vals, v)
 	c.size += len(cubin.Data())
 	for len(c.keys) > cacheCount || len(c.keys) > 1 && c.size > cacheBytes {

@@ -94,7 +94,7 @@ func TestHashWrapping(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range c.Kernels() {
-				code := NewCode(c, &c.Kernels()[i], TableFor(c))
+				code := NewCode(c, &c.Kernels()[i], tableFor(c))
 				for level := range numHashLevels {
 					got[fmt.Sprint(code.Kernel.Name, level)] = code.Hash(level)
 				}
@@ -122,7 +122,7 @@ func TestRelocated(t *testing.T) {
 			k = &c.Kernels()[i]
 		}
 	}
-	a := NewCode(c, k, TableFor(c))
+	a := NewCode(c, k, tableFor(c))
 	// 0x2d0 is relocated: buffer, R_CUDA_ABS32_LO_32, bits 32–63.
 	masked := bytes.Clone(data)
 	masked[k.Offset+0x2d0+5] ^= 0x40
@@ -169,7 +169,7 @@ func TestHashesStay(t *testing.T) {
 			t.Fatal(path, err)
 		}
 		fmt.Fprint(&got, strings.TrimPrefix(filepath.ToSlash(path), "../../testdata/cubin/"))
-		m := NewModule(c)
+		m := NewModule(c, tableFor(c))
 		for level := HashCode; level < numHashLevels; level++ {
 			var lines []string
 			for i := range c.Kernels() {

@@ -155,7 +155,12 @@ func (r *entryRec) read(buf []byte, opt *Options, known map[Hash]*entryRec) []by
 		return buf
 	}
 	r.arch = c.Arch
-	m := NewModule(c)
+	table, err := TableFor(c)
+	if err != nil {
+		r.err = fmt.Errorf("%s: %w", r.entry.ID(), err)
+		return buf
+	}
+	m := NewModule(c, table)
 	r.code = len(c.Kernels()) > 0
 	keep := r.entry.File.Size <= maxMade && r.entry.Shared() // else the memory is used again
 	for i := range c.Kernels() {

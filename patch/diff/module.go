@@ -35,8 +35,8 @@ type Module struct {
 	rank   map[int32]string // of symbols whose name is that of another
 }
 
-// NewModule returns the module of a cubin.
-func NewModule(c *elfx.Cubin) *Module { return &Module{Cubin: c, Table: TableFor(c)} }
+// NewModule returns the module of a cubin; t may be nil. See [TableFor].
+func NewModule(c *elfx.Cubin, t *isa.Table) *Module { return &Module{Cubin: c, Table: t} }
 
 // Code makes the code of kernel i ready for comparing.
 func (m *Module) Code(i int) *Code { return newCode(m, i) }

@@ -49,7 +49,7 @@ func fileHash(t *testing.T, f *elfx.File) Hash {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := NewModule(c)
+		m := NewModule(c, tableFor(c))
 		for i := range c.Kernels() {
 			lines = append(lines, m.Code(i).HashLine(HashCode, m.Code(i).Hash(HashCode)))
 		}
