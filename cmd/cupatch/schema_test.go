@@ -14,6 +14,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 // schemaKeys adds the names of all properties that a schema has to keys.
@@ -95,17 +96,34 @@ func TestSweepSchema(t *testing.T) {
 	}
 }
 
-// TestDisSchema validates what dis --json prints of every kind of code by the published
-// schema, which names no key that dis never prints.
+// TestDisSchema validates what dis --json prints of every kind of code.
 func TestDisSchema(t *testing.T) {
-	schema := readJSON(t, "../../docs/dis.schema.json").(map[string]any)
-	known, used := map[string]bool{}, map[string]bool{}
-	schemaKeys(schema, known)
-	for _, args := range [][]string{
+	checkSchema(t, "dis", []string{"dis", "-q", "--json", "--lines=inline", "--blocks", "--live"}, [][]string{
 		{data + "cubin/new/sm_90/inline.cubin"}, {data + "cubin/old/sm_75/names.cubin"}, {data + "cubin/new/sm_120/control.cubin"},
 		{data + "cubin/new/sm_90/gemm.cubin", "-m", "STG"}, {data + "fatbin/zstd.fatbin"}, {unknownWords(t)},
-	} {
-		out, talk, status := cupatch(t, nil, append([]string{"dis", "-q", "--json", "--lines=inline", "--blocks", "--live"}, args...)...)
+	})
+}
+
+// TestCfgSchema does the same for cfg.
+func TestCfgSchema(t *testing.T) {
+	checkSchema(t, "cfg", []string{"cfg", "--json"}, [][]string{
+		{data + "cubin/new/sm_90/inline.cubin"}, {data + "cubin/old/sm_75/names.cubin"}, {data + "cubin/new/sm_120/control.cubin"},
+		{data + "fatbin/zstd.fatbin"}, {unknownWords(t)}, {irreducible(t)},
+	})
+}
+
+// checkSchema validates what a command prints, one document a line, by docs/NAME.schema.json,
+// which names no key that it never prints.
+func checkSchema(t *testing.T, name string, command []string, inputs [][]string) {
+	t.Helper()
+	schema, ok := readJSON(t, "../../docs/"+name+".schema.json").(map[string]any)
+	if !ok {
+		t.Fatal("the schema is no object")
+	}
+	known, used := map[string]bool{}, map[string]bool{}
+	schemaKeys(schema, known)
+	for _, args := range inputs {
+		out, talk, status := cupatch(t, nil, append(slices.Clone(command), args...)...)
 		if status != 0 || out == "" {
 			t.Fatalf("%s: status %d, %s", args, status, talk)
 		}
@@ -127,9 +145,9 @@ func TestDisSchema(t *testing.T) {
 	}
 }
 
-// unknownWords returns the path of a cubin with a word that no table knows and one with a
-// batch number.
-func unknownWords(t *testing.T) string {
+// changedCubin writes a cubin of testdata whose first kernel change has changed, and
+// returns its path.
+func changedCubin(t *testing.T, change func(code []byte)) string {
 	t.Helper()
 	b, err := os.ReadFile(data + "cubin/new/sm_90/proof.cubin")
 	if err != nil {
@@ -140,15 +158,37 @@ func unknownWords(t *testing.T) string {
 		t.Fatal(err)
 	}
 	b = bytes.Clone(b)
-	code := b[c.Kernels()[0].Offset:]
-	isa.Word{Lo: 0xfff, Hi: 0}.Store(code)
-	c1 := isa.Control{Stall: 1, Yield: true, WBar: isa.NoBar, RBar: isa.NoBar, Batch: 1}
-	c1.Set(isa.LoadWord(code[isa.WordSize:])).Store(code[isa.WordSize:])
-	path := filepath.Join(t.TempDir(), "unknown.cubin")
+	change(b[c.Kernels()[0].Offset:])
+	path := filepath.Join(t.TempDir(), "changed.cubin")
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// unknownWords returns the path of a cubin with a word that no table knows and one with a
+// batch number.
+func unknownWords(t *testing.T) string {
+	t.Helper()
+	return changedCubin(t, func(code []byte) {
+		isa.Word{Lo: 0xfff}.Store(code)
+		c := isa.Control{Stall: 1, Yield: true, WBar: isa.NoBar, RBar: isa.NoBar, Batch: 1}
+		c.Set(isa.LoadWord(code[isa.WordSize:])).Store(code[isa.WordSize:])
+	})
+}
+
+// irreducible returns the path of a cubin with a cycle that is entered in two places.
+func irreducible(t *testing.T) string {
+	t.Helper()
+	table, err := isa.Load(isa.Arch{SM: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := listing.Assemble(table, "k", "@P0 BRA 0x20\nNOP\nNOP\n@P1 BRA 0x10\nBRX R2 -0x50")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changedCubin(t, func(code []byte) { copy(code, words) })
 }
 
 // validate checks v against a schema of the words that ours use.

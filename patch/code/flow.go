@@ -10,10 +10,10 @@ import (
 func (c *State) Flow() *kernel.Graph {
 	if c.flow == nil {
 		src := kernel.Code{Table: c.Table, Data: c.buf}
+		for _, f := range c.Functions() {
+			src.Functions = append(src.Functions, f.Offset)
+		}
 		if c.kernel != nil {
-			for _, f := range c.kernel.Functions() {
-				src.Functions = append(src.Functions, f.Offset)
-			}
 			src.Targets = c.kernel.BranchTargets()
 		}
 		c.flow = kernel.New(src)

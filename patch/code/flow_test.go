@@ -1,95 +1,38 @@
 package code_test
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/kernel"
 	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/patch/internal/patchtest"
 )
 
 const root = "../.."
-
-// A flowCase is a line of testdata/flow.txt: what nvdisasm -bbcfg says of a function.
-type flowCase struct {
-	cubin, function string
-	shown           []uint64            // the addresses that nvdisasm shows
-	next            map[uint64][]uint64 // successors that are not just the next address
-}
-
-func readFlowCases(t *testing.T) []flowCase {
-	t.Helper()
-	f, err := os.Open("testdata/flow.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []flowCase
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		if strings.HasPrefix(sc.Text(), "#") {
-			continue
-		}
-		cols := strings.Split(sc.Text(), "\t")
-		c := flowCase{cubin: cols[0], function: cols[1], next: map[uint64][]uint64{}}
-		for _, run := range strings.Split(cols[2], ",") {
-			first, last, _ := strings.Cut(run, "-")
-			for pc := hex(t, first); pc <= hex(t, last); pc += isa.WordSize {
-				c.shown = append(c.shown, pc)
-			}
-		}
-		for _, item := range strings.Fields(cols[3]) {
-			from, to, _ := strings.Cut(item, ":")
-			list := []uint64{}
-			for _, x := range strings.FieldsFunc(to, func(r rune) bool { return r == ',' }) {
-				list = append(list, hex(t, x))
-			}
-			c.next[hex(t, from)] = list
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-func hex(t *testing.T, s string) uint64 {
-	t.Helper()
-	x, err := strconv.ParseUint(s, 16, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
 
 // TestFlow compares the control flow of every kernel of testdata with what nvdisasm says
 // of it, for all instructions that nvdisasm shows: it leaves out most of those that
 // nothing leads to.
 func TestFlow(t *testing.T) {
 	graphs := map[string]map[string]*kernel.Graph{} // by cubin, by function
-	cases := readFlowCases(t)
+	cases := patchtest.FlowCases(t, root)
 	for _, c := range cases {
-		if graphs[c.cubin] == nil {
-			graphs[c.cubin] = cubinFlow(t, filepath.Join(root, c.cubin))
+		if graphs[c.Cubin] == nil {
+			graphs[c.Cubin] = cubinFlow(t, filepath.Join(root, c.Cubin))
 		}
-		g := graphs[c.cubin][c.function]
+		g := graphs[c.Cubin][c.Function]
 		if g == nil {
-			t.Errorf("%s: no function %s", c.cubin, c.function)
+			t.Errorf("%s: no function %s", c.Cubin, c.Function)
 			continue
 		}
-		for _, pc := range c.shown {
-			want, special := c.next[pc]
-			if !special {
-				want = []uint64{pc + isa.WordSize}
-			}
-			if got := successors(g, int(pc/isa.WordSize)); !slices.Equal(got, want) {
-				t.Errorf("%s %s: after %#x: %#x, nvdisasm %#x", c.cubin, c.function, pc, got, want)
+		for _, pc := range c.Shown {
+			if got, want := successors(g, int(pc/isa.WordSize)), c.After(pc); !slices.Equal(got, want) {
+				t.Errorf("%s %s: after %#x: %#x, nvdisasm %#x", c.Cubin, c.Function, pc, got, want)
 			}
 		}
 	}

@@ -45,6 +45,14 @@ func (c *Kernel) Attributes() map[uint64][]string {
 	return c.Info
 }
 
+// Functions returns the functions in the kernel's section, by their offsets in it.
+func (c *Kernel) Functions() []elfx.Function {
+	if c.kernel == nil {
+		return nil
+	}
+	return c.kernel.Functions()
+}
+
 // A State is a kernel that is being changed: its words as planned so far.
 type State struct {
 	*Kernel

@@ -79,6 +79,7 @@ var rooms = map[string][]string{
 	"edit":               nil,
 	"code":               {"internal/ascii"},
 	"listing":            {"internal/ascii", "code", "edit"},
+	"cfg":                {"code", "listing"},
 	"stats":              {"code"},
 	"check":              {"internal/ascii", "code", "edit", "listing"},
 	"rule":               {"internal/ascii", "nearest", "code", "edit", "listing", "check"},
