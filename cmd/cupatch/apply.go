@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -89,8 +90,8 @@ type applyRun struct {
 	report   string
 	allow    check.Allow
 	silent   map[string]bool
-	edits    []byte // report or listing
-	source   string // its name
+	edits    *editsFile // report or listing
+	source   string     // its name
 }
 
 func runApply(e *env, args []string) error { return (&applyRun{env: e}).run(args) }
@@ -124,11 +125,13 @@ func (r *applyRun) run(args []string) error {
 		return err
 	}
 	r.source = files[0]
-	if r.edits, err = r.readFile(files[0]); err != nil {
+	edits, err := r.openEdits(files[0])
+	if err != nil {
 		return err
 	}
-	if err := notEdits(r.source, r.edits); err != nil {
-		return err
+	defer edits.Close()
+	if r.edits = edits; notEdits(edits.head) {
+		return r.explainEdits()
 	}
 	f, sel, err := r.openOne(files[1], nil)
 	if err != nil {
@@ -195,7 +198,7 @@ func (r *applyRun) file(f *elfx.File, entries []*elfx.Entry) error {
 	}
 	var located []report.Located
 	var err error
-	if listing.IsListing(r.edits) && !r.revert {
+	if listing.IsListing(r.edits.head) && !r.revert {
 		located, err = r.fromListing(targets)
 	} else {
 		located, err = r.fromReport(f, targets)
@@ -209,20 +212,25 @@ func (r *applyRun) file(f *elfx.File, entries []*elfx.Entry) error {
 	return r.finish(f, located)
 }
 
-// notEdits explains a file that is neither report nor listing because it is binary, or
-// returns nil.
-func notEdits(name string, data []byte) error {
-	if bytes.IndexByte(data[:min(len(data), 1024)], 0) < 0 {
-		return nil
-	}
+// notEdits reports whether a file is neither report nor listing because it is binary.
+func notEdits(head []byte) bool {
+	return bytes.IndexByte(head[:min(len(head), 1024)], 0) >= 0
+}
+
+// explainEdits says what a file is that is neither report nor listing.
+func (r *applyRun) explainEdits() error {
 	what := "is a binary file"
-	if f, err := elfx.Open(name, data, nil); err == nil {
+	data, err := io.ReadAll(r.edits)
+	if err != nil {
+		return err
+	}
+	if f, err := elfx.Open(r.source, data, nil); err == nil {
 		what = "holds GPU code (" + f.Kind.String() + ")"
 		if f.Kind == elfx.FileCubin {
 			what = "is a cubin"
 		}
 	}
-	x := usagef("%s %s; want a report or a listing", name, what)
+	x := usagef("%s %s; want a report or a listing", r.source, what)
 	x.hint = "the edits come first: cupatch apply EDITS FILE"
 	return x
 }
@@ -250,7 +258,7 @@ func editsByEntry(located []report.Located) (patch.Edits, int) {
 
 // fromReport finds the places of a report's edits.
 func (r *applyRun) fromReport(f *elfx.File, targets []*code.Target) ([]report.Located, error) {
-	rep, err := report.Parse(r.edits)
+	rep, err := report.Read(r.edits)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.source, err)
 	}
@@ -283,7 +291,7 @@ func (r *applyRun) fromReport(f *elfx.File, targets []*code.Target) ([]report.Lo
 
 // fromListing turns an edited listing into edits.
 func (r *applyRun) fromListing(targets []*code.Target) ([]report.Located, error) {
-	list, err := listing.Parse(r.source, bytes.NewReader(r.edits))
+	list, err := listing.Parse(r.source, r.edits)
 	if err != nil {
 		return nil, err
 	}
@@ -371,9 +379,7 @@ func (r *applyRun) describe(f *elfx.File, located []report.Located, rep *report.
 	rf := report.File{File: f.Name, Input: report.HashOf(f.Data()), Edits: []report.Edit{}}
 	var warnings []check.Warning
 	for _, l := range located {
-		for _, x := range l.Edits {
-			rf.Edits = append(rf.Edits, report.NewEdit(x))
-		}
+		rf.Add(l.Edits)
 		after := append([]byte(nil), l.Target.Cubin.Data()...)
 		if err := edit.Apply(after, l.Edits); err != nil {
 			return rf, err

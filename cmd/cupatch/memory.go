@@ -8,7 +8,7 @@ import (
 )
 
 // A garbagePace sets how much garbage may pile up: much while little memory is in use,
-// since most runs are then over before any need be collected, and as much as is in use
+// since most runs are then over before any need be collected, and less than is in use
 // where that is a lot.
 type garbagePace struct {
 	percent int
@@ -19,7 +19,7 @@ type garbagePace struct {
 var garbagePercents = []struct {
 	live    uint64
 	percent int
-}{{24 << 20, 400}, {64 << 20, 200}, {^uint64(0), 100}}
+}{{24 << 20, 400}, {64 << 20, 200}, {128 << 20, 100}, {^uint64(0), 40}}
 
 // paceGarbage begins to do so, unless the user has set GOGC.
 func paceGarbage() {

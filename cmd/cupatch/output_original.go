@@ -90,11 +90,7 @@ func (e *env) reporting(path string, write func() (*report.Report, error)) error
 		if path == "" {
 			return nil
 		}
-		b, err := report.Marshal()
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(b)
+		_, err = report.WriteTo(w)
 		return err
 	}
 	var err error

@@ -270,11 +270,12 @@ func (r *patchRun) checkEarlier() error {
 	if !r.sum.Relative() {
 		return nil
 	}
-	data, err := os.ReadFile(r.report)
+	file, err := os.Open(r.report)
 	if err != nil {
 		return nil // no earlier report
 	}
-	old, err := report.Parse(data)
+	defer file.Close()
+	old, err := report.Read(file)
 	if err != nil {
 		return nil // it will be replaced
 	}

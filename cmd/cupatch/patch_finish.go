@@ -132,9 +132,7 @@ func (f *filePlan) report() report.File {
 	rf := report.File{File: f.name, Input: f.hash, Edits: []report.Edit{}}
 	for _, e := range f.entries {
 		rf.Kernels = append(rf.Kernels, e.kernels...)
-		for _, x := range e.edits {
-			rf.Edits = append(rf.Edits, report.NewEdit(x))
-		}
+		rf.Add(e.edits)
 	}
 	return rf
 }

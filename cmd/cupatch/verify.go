@@ -89,11 +89,12 @@ func runVerify(e *env, args []string) error {
 // reportedEdits returns the edits of a report as they fit the old file, how many they are,
 // and what the report says of the output.
 func (e *env) reportedEdits(path string, old *elfx.File) (patch.Edits, *reporting.Hash, int, error) {
-	data, err := e.readFile(path)
+	file, err := e.openEdits(path)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	rep, err := reporting.Parse(data)
+	defer file.Close()
+	rep, err := reporting.Read(file)
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("%s: %w", path, err)
 	}

@@ -42,19 +42,24 @@ type Located struct {
 func (f *File) Locate(targets []*code.Target, relocate, revert bool) ([]Located, error) {
 	var out []Located
 	at := map[*code.Target]int{}
-	seen := map[string]bool{}
+	seen := map[*elfx.Kernel][]bool{} // by instruction
+	kernels := kernelsByName(targets)
+	var texts code.Texts
 	for i := range f.Edits {
 		re := &f.Edits[i]
-		t, k, err := f.find(re, targets, relocate, revert)
+		t, k, err := f.find(re, kernels[string(re.Kernel)], relocate, revert)
 		if err != nil {
 			return nil, err
 		}
-		key := fmt.Sprintf("%p %s %d", t, k.Name, re.PC)
-		if seen[key] {
-			return nil, &LocateError{Kernel: string(re.Kernel), PC: re.PC, Msg: "two edits of the same word"}
+		if seen[k] == nil {
+			seen[k] = make([]bool, k.Size/isa.WordSize)
 		}
-		seen[key] = true
-		e, err := re.edit(t, k, revert)
+		if word := &seen[k][re.PC/isa.WordSize]; *word {
+			return nil, &LocateError{Kernel: string(re.Kernel), PC: re.PC, Msg: "two edits of the same word"}
+		} else {
+			*word = true
+		}
+		e, err := re.edit(t, k, revert, &texts)
 		if err != nil {
 			return nil, err
 		}
@@ -69,37 +74,50 @@ func (f *File) Locate(targets []*code.Target, relocate, revert bool) ([]Located,
 	return out, nil
 }
 
-// find returns the target and kernel that an edit means.
-func (f *File) find(e *Edit, targets []*code.Target, relocate, revert bool) (*code.Target, *elfx.Kernel, error) {
-	var hits []*code.Target
-	var kernels []*elfx.Kernel
-	var why *LocateError
+// A place is a kernel of a target.
+type place struct {
+	target *code.Target
+	kernel *elfx.Kernel
+}
+
+// kernelsByName returns the kernels of targets by their names.
+func kernelsByName(targets []*code.Target) map[string][]place {
+	out := map[string][]place{}
 	for _, t := range targets {
-		if e.Entry != "" && e.Entry != t.Entry && !relocate {
-			continue
-		}
 		for i := range t.Cubin.Kernels() {
 			k := &t.Cubin.Kernels()[i]
-			if k.Name != string(e.Kernel) {
-				continue
-			}
-			if err := f.fits(e, t, k, relocate, revert); err != nil {
-				why = err
-				continue
-			}
-			hits, kernels = append(hits, t), append(kernels, k)
+			out[k.Name] = append(out[k.Name], place{t, k})
+		}
+	}
+	return out
+}
+
+// find returns the target and kernel that an edit means; named are the kernels of its name.
+func (f *File) find(e *Edit, named []place, relocate, revert bool) (*code.Target, *elfx.Kernel, error) {
+	var hit place
+	hits := 0
+	var own place // of the entry that the edit names
+	var why *LocateError
+	for _, p := range named {
+		if e.Entry != "" && e.Entry != p.target.Entry && !relocate {
+			continue
+		}
+		if err := f.fits(e, p.target, p.kernel, relocate, revert); err != nil {
+			why = err
+			continue
+		}
+		hits++
+		if hit = p; own.target == nil && p.target.Entry == e.Entry {
+			own = p
 		}
 	}
 	switch {
-	case len(hits) == 1:
-		return hits[0], kernels[0], nil
-	case len(hits) > 1:
-		for i, t := range hits {
-			if t.Entry == e.Entry {
-				return t, kernels[i], nil
-			}
-		}
-		return nil, nil, &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: fmt.Sprintf("%d entries have this kernel; the edit must name one", len(hits))}
+	case hits == 1:
+		return hit.target, hit.kernel, nil
+	case own.target != nil:
+		return own.target, own.kernel, nil
+	case hits > 1:
+		return nil, nil, &LocateError{Kernel: string(e.Kernel), PC: e.PC, Msg: fmt.Sprintf("%d entries have this kernel; the edit must name one", hits)}
 	case why != nil:
 		return nil, nil, why
 	}
@@ -147,7 +165,7 @@ func (f *File) kernel(e *Edit) *Kernel {
 }
 
 // edit turns a report's edit into one of the cubin at hand, and checks the old word.
-func (e *Edit) edit(t *code.Target, k *elfx.Kernel, revert bool) (edit.Edit, error) {
+func (e *Edit) edit(t *code.Target, k *elfx.Kernel, revert bool, texts *code.Texts) (edit.Edit, error) {
 	w := isa.LoadWord(k.Data()[e.PC:])
 	out := edit.Edit{
 		Entry: t.Entry, Kernel: k.Name, PC: e.PC, Offset: uint64(k.Offset) + e.PC, FileOffset: t.OffsetInFile(k.Offset + int64(e.PC)),
@@ -161,8 +179,8 @@ func (e *Edit) edit(t *code.Target, k *elfx.Kernel, revert bool) (edit.Edit, err
 		out.Old, out.New = out.New, out.Old
 	}
 	if t.Table != nil {
-		out.OldText = t.Table.Text(t.Table.Decode(out.Old), e.PC)
-		out.NewText = t.Table.Text(t.Table.Decode(out.New), e.PC)
+		out.OldText = texts.Text(t.Table, out.Old, e.PC, "")
+		out.NewText = texts.Text(t.Table, out.New, e.PC, out.OldText)
 	}
 	if w != out.Old {
 		return out, &edit.OldWordError{Edit: out, Found: w, Done: w == out.New}

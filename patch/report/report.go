@@ -3,12 +3,9 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/check"
@@ -17,8 +14,12 @@ import (
 	"github.com/cupatch/cupatch/patch/rule"
 )
 
-// Format names the report's schema, docs/report.schema.json, and its version.
-const Format = "cupatch-report-1"
+// Format names the report's schema, docs/report.schema.json, and its version. In that of
+// version 1, which is read too, every edit has the name of its kernel.
+const (
+	Format    = "cupatch-report-2"
+	oldFormat = "cupatch-report-1"
+)
 
 // A Report records edits so that they can be replayed, undone and verified. The same
 // input gives the same bytes: it holds no times and no machine names.
@@ -49,7 +50,12 @@ type File struct {
 	Output  *Hash    `json:"output,omitempty"`
 	Kernels []Kernel `json:"kernels,omitempty"`
 	Edits   []Edit   `json:"edits"`
+
+	made [][]edit.Edit // are written after Edits
 }
+
+// Add adds edits to a report that will be written. They are not copied.
+func (f *File) Add(edits []edit.Edit) { f.made = append(f.made, edits) }
 
 // A Hash identifies a file.
 type Hash struct {
@@ -68,10 +74,13 @@ type Kernel struct {
 	Output string `json:"output_code_sha256"` // and after
 }
 
-// A Edit is an edit. Kernel, pc and old are needed; of new and new_text one is.
+// A Edit is an edit. Kernel or in, pc and old are needed; of new and new_text one is.
 type Edit struct {
+	// In is the number of the kernel in File.Kernels, from 0 on. It stands for Entry and
+	// Kernel, which a report that was read has in any case.
+	In         *int    `json:"in,omitempty"`
 	Entry      string  `json:"entry,omitempty"` // number in the container
-	Kernel     Name    `json:"kernel"`
+	Kernel     Name    `json:"kernel,omitempty"`
 	PC         uint64  `json:"pc"`
 	Offset     *uint64 `json:"offset,omitempty"`      // in the cubin
 	FileOffset *int64  `json:"file_offset,omitempty"` // absent: the cubin is compressed
@@ -171,9 +180,19 @@ func NewEdit(e edit.Edit) Edit {
 	return r
 }
 
-// Marshal returns the report as JSON, with one edit, kernel, rule or warning a line.
+// Marshal returns the report as JSON, as WriteTo writes it.
 func (r *Report) Marshal() ([]byte, error) {
-	w := &writer{}
+	var b bytes.Buffer
+	_, err := r.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// WriteTo writes the report as JSON, with one edit, kernel, rule or warning a line. It
+// keeps none of it in memory.
+func (r *Report) WriteTo(to io.Writer) (int64, error) {
+	w := &writer{to: to, named: r.Format == oldFormat}
+	w.enc = json.NewEncoder(&w.b)
+	w.enc.SetEscapeHTML(false)
 	w.object(func() {
 		w.value("format", r.Format)
 		if r.Tool != "" {
@@ -190,24 +209,41 @@ func (r *Report) Marshal() ([]byte, error) {
 		writeList(w, "warnings", r.Warnings)
 	})
 	w.b.WriteByte('\n')
-	return w.b.Bytes(), w.err
+	w.flush()
+	return w.size, w.err
 }
 
 // A writer writes JSON with a line for each element of a list.
 type writer struct {
+	to    io.Writer
+	size  int64
+	enc   *json.Encoder // to b
 	b     bytes.Buffer
 	comma bool // something stands before in this object
+	named bool // each edit has the name of its kernel
 	err   error
 }
 
+// writerBlock is how much JSON is written at a time, in bytes.
+const writerBlock = 64 << 10
+
+func (w *writer) flush() {
+	if w.err == nil {
+		n, err := w.to.Write(w.b.Bytes())
+		w.size, w.err = w.size+int64(n), err
+	}
+	w.b.Reset()
+}
+
 func (w *writer) marshal(v any) {
-	enc := json.NewEncoder(&w.b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := w.enc.Encode(v); err != nil {
 		w.err = err
 		return
 	}
 	w.b.Truncate(w.b.Len() - 1) // Encode ends with a newline
+	if w.b.Len() >= writerBlock {
+		w.flush()
+	}
 }
 
 func (w *writer) object(fill func()) {
@@ -236,14 +272,19 @@ func (w *writer) list(name string, n int, element func(i int)) {
 	w.key(name)
 	w.b.WriteByte('[')
 	for i := range n {
-		if i > 0 {
-			w.b.WriteByte(',')
-		}
-		w.b.WriteByte('\n')
+		w.element(i)
 		element(i)
 	}
 	w.b.WriteByte(']')
 	w.comma = true
+}
+
+// element begins the line of element i of a list.
+func (w *writer) element(i int) {
+	if i > 0 {
+		w.b.WriteByte(',')
+	}
+	w.b.WriteByte('\n')
 }
 
 // writeList writes an array unless it is empty.
@@ -265,77 +306,38 @@ func (w *writer) file(f *File) {
 			w.value("output", f.Output)
 		}
 		writeList(w, "kernels", f.Kernels)
-		w.list("edits", len(f.Edits), func(i int) { w.marshal(&f.Edits[i]) })
+		w.edits(f)
 	})
 }
 
-// ErrReport matches errors about a report that makes no sense.
-var ErrReport = errors.New("bad report")
-
-// Parse reads a report, from cupatch or from any program. Unknown keys are
-// refused: a misspelled one must not be overlooked. What a program has to give is format,
-// and for each edit kernel, pc, old, and new or new_text.
-func Parse(data []byte) (*Report, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, fmt.Errorf("%w: the file is empty", ErrReport)
-	}
-	var r Report
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&r); err != nil {
-		return nil, lineError(data, dec.InputOffset(), err)
-	}
-	if dec.More() {
-		return nil, fmt.Errorf("%w: something follows the report", ErrReport)
-	}
-	if r.Format != Format {
-		return nil, fmt.Errorf("%w: format is %q, this program reads %q", ErrReport, r.Format, Format)
-	}
-	for _, f := range r.Files {
-		for i, e := range f.Edits {
-			switch {
-			case e.Kernel == "" || e.Old == nil:
-				return nil, fmt.Errorf("%w: edit %d of %s: kernel, pc and old are needed", ErrReport, i+1, f.File)
-			case e.New == nil && e.NewText == "":
-				return nil, fmt.Errorf("%w: edit %d of %s: neither new nor new_text", ErrReport, i+1, f.File)
-			case e.PC%isa.WordSize != 0:
-				return nil, fmt.Errorf("%w: edit %d of %s: pc %#x is no multiple of %d", ErrReport, i+1, f.File, e.PC, isa.WordSize)
-			}
+// edits writes the edits of a file, which name their kernels by their numbers.
+func (w *writer) edits(f *File) {
+	type place struct{ entry, kernel string }
+	numbers := map[place]*int{}
+	for i, k := range f.Kernels {
+		if !w.named {
+			numbers[place{k.Entry, string(k.Kernel)}] = &i
 		}
 	}
-	return &r, nil
-}
-
-// jsonKind names what a field of a Go kind takes.
-func jsonKind(k reflect.Kind) string {
-	switch k {
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Struct, reflect.Pointer:
-		return "an object"
+	w.key("edits")
+	w.b.WriteByte('[')
+	n := 0
+	write := func(e Edit) {
+		if e.In = numbers[place{e.Entry, string(e.Kernel)}]; e.In != nil {
+			e.Entry, e.Kernel = "", ""
+		}
+		w.element(n)
+		w.marshal(&e)
+		n++
 	}
-	return "a whole number of at most 64 bits"
-}
-
-// lineError gives a decoding error its line.
-func lineError(data []byte, off int64, err error) error {
-	var se *json.SyntaxError
-	var te *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &se):
-		off = se.Offset
-	case errors.As(err, &te):
-		off = te.Offset
-		err = fmt.Errorf("%s: %s where %s belongs", te.Field, te.Value, jsonKind(te.Type.Kind()))
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		off = int64(len(data))
-		err = errors.New("the report ends too early")
+	for _, e := range f.Edits {
+		write(e)
 	}
-	off = min(off, int64(len(data)))
-	line := 1 + bytes.Count(data[:off], []byte("\n"))
-	return fmt.Errorf("%w: line %d: %s", ErrReport, line, strings.TrimPrefix(err.Error(), "json: "))
+	for _, list := range f.made {
+		for i := range list {
+			write(NewEdit(list[i]))
+		}
+	}
+	w.b.WriteByte(']')
+	w.comma = true
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -231,11 +232,51 @@ func TestParseReportErrors(t *testing.T) {
 		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":"k","pc":8,"old":["0x1","0x2"],"new_text":"NOP"}]}]}`, "no multiple of 16"},
 		{`{"format":"cupatch-report-1","files":[{"edits":[{"kernel":"k","pc":0,"old":["0x1"],"new_text":"NOP"}]}]}`, "want"},
 		{`{"format":"cupatch-report-1","files":[]} {}`, "follows"},
+		{`{"format":"cupatch-report-2","files":[{"kernels":[],"edits":[{"in":0,"pc":0,"old":["0x1","0x2"],"new_text":"NOP"}]}]}`, "in is 0, and the report has 0 kernels"},
+		{`{"format":"cupatch-report-2","files":[{"edits":[{"in":0,"kernel":"k","pc":0,"old":["0x1","0x2"],"new_text":"NOP"}],"kernels":[{}]}]}`, "does not go with"},
+		{"{\"format\":\"cupatch-report-2\",\n\"files\":[{\"edits\":[\n{\"in\":0},\n{\"in\":[}]}]}", "line 4: "},
+		{"{\"format\":\"cupatch-report-2\",\n\"files\":[{\"edits\":[{\"pc\":0,\n\"odd\":1}]}]}", "unknown field \"odd\""},
+		{"{\"files\":[{\"odd\":1}]}", "unknown field \"odd\""},
+		{"[]", "array where an object belongs"},
 	} {
 		_, err := Parse([]byte(test.json))
 		if !errors.Is(err, ErrReport) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.json, err, test.want)
 		}
+	}
+}
+
+// TestReportFormats reads what a report says of edits in both formats, and sees that format
+// 2 says the name of a kernel once, however many its edits are.
+func TestReportFormats(t *testing.T) {
+	target := patchtest.OpenCubin(t, patchtest.LoadsCubin)
+	target.Entry = "7"
+	edits, sum := planCubin(t, target, rule.Options{}, "* => wait=0,1")
+	rep, _ := reportOf(t, target, edits, sum)
+	rep.Files[0].Edits = nil
+	rep.Files[0].Add(edits[:2])
+	rep.Files[0].Add(edits[2:])
+	var read [2]*Report
+	for i, format := range []string{oldFormat, Format} {
+		rep.Format = format
+		b, err := rep.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := bytes.Count(b, []byte(`"`+edits[0].Kernel+`"`))
+		if want := 1; i == 1 && names != want || i == 0 && names <= want {
+			t.Errorf("%s: the kernel is named %d times", format, names)
+		}
+		if read[i], err = Parse(b); err != nil {
+			t.Fatal(err)
+		}
+		read[i].Format = ""
+	}
+	if len(read[0].Files[0].Edits) != len(edits) || !reflect.DeepEqual(read[0], read[1]) {
+		t.Errorf("the formats say different things")
+	}
+	if e := read[1].Files[0].Edits[0]; string(e.Kernel) != edits[0].Kernel || e.Entry != "7" || isa.Word(*e.New) != edits[0].New || *e.Offset != edits[0].Offset {
+		t.Errorf("edit 1 was read as %+v", e)
 	}
 }
 

@@ -90,6 +90,7 @@ type Planner struct {
 	deciders [1 << 13]isa.Word    // by opcode that a rule may start with, the bits that decide which do
 	guards   isa.Word             // the guard, where a pattern asks for it
 	scratch  sync.Pool
+	texts    sync.Pool // of *code.Texts
 	missing  []*Error
 }
 
@@ -212,6 +213,14 @@ func (k *KernelPlan) finish(ps *pass) {
 	}
 	slices.Sort(touched)
 	edits := make([]int, len(ps.planner.rules))
+	texts, _ := ps.planner.texts.Get().(*code.Texts)
+	if texts == nil {
+		texts = &code.Texts{}
+	}
+	defer ps.planner.texts.Put(texts)
+	if len(touched) > 0 {
+		k.Edits = make([]edit.Edit, 0, len(touched))
+	}
 	for _, i := range touched {
 		old, now := c.Old(i), c.Word(i)
 		if old == now {
@@ -229,9 +238,9 @@ func (k *KernelPlan) finish(ps *pass) {
 		pc := uint64(i) * isa.WordSize
 		e := edit.Edit{
 			Entry: c.Entry, Kernel: c.Name, PC: pc, Offset: uint64(c.Offset) + pc, FileOffset: -1, Old: old, New: now,
-			OldText: c.Table.Text(c.Table.Decode(old), pc), NewText: c.Table.Text(c.Table.Decode(now), pc),
-			Rule: strings.Join(labels, ", "),
+			OldText: texts.Text(c.Table, old, pc, ""), Rule: strings.Join(labels, ", "),
 		}
+		e.NewText = texts.Text(c.Table, now, pc, e.OldText)
 		if c.FileOffset >= 0 {
 			e.FileOffset = c.FileOffset + int64(pc)
 		}
@@ -279,6 +288,7 @@ func Plan(t *code.Target, rules []*Rule, opts Options) (*CubinPlan, error) {
 // Cubin plans all kernels of a cubin of the planner's architecture.
 func (p *Planner) Cubin(t *code.Target) (*CubinPlan, error) {
 	cp := &CubinPlan{}
+	var edits [][]edit.Edit // of each kernel
 	for i := range t.Cubin.Kernels() {
 		k := &t.Cubin.Kernels()[i]
 		if p.opts.Kernel != nil && !p.opts.Kernel(k) {
@@ -288,13 +298,14 @@ func (p *Planner) Cubin(t *code.Target) (*CubinPlan, error) {
 		if err != nil {
 			return nil, err
 		}
-		cp.Edits = append(cp.Edits, kp.Edits...)
+		edits = append(edits, kp.Edits)
 		cp.Warnings = append(cp.Warnings, kp.Warnings...)
 		cp.Summary.Add(&kp.Summary)
 		if err := p.checkPerKernel(kp, k.Name); err != nil {
 			return nil, err
 		}
 	}
+	cp.Edits = slices.Concat(edits...)
 	if w := check.Mercury(t); len(cp.Edits) > 0 && w != nil && !p.opts.Silent[check.WarnMercury] {
 		cp.Warnings = append(cp.Warnings, *w)
 	}
