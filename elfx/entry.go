@@ -266,14 +266,18 @@ func (e *Entry) Done() {
 }
 
 // Cubin parses the entry's cubin. Entries of other kinds give [ErrUnsupported].
-func (e *Entry) Cubin() (*Cubin, error) {
+func (e *Entry) Cubin() (*Cubin, error) { return e.CubinIn(nil) }
+
+// CubinIn is like Cubin, but the cubin may use the memory of buf, whose contents are lost,
+// for what has to be decompressed: with the next use of buf it is gone.
+func (e *Entry) CubinIn(buf []byte) (*Cubin, error) {
 	if e.Kind != KindELF && e.Err == nil {
 		return nil, fmt.Errorf("%s: no cubin: %w", e.place(), ErrUnsupported)
 	}
 	if e.cubin != nil {
 		return e.cubin, nil
 	}
-	data, err := e.Data()
+	data, err := e.DataIn(buf)
 	if err != nil {
 		return nil, err
 	}

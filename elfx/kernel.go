@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/ianlancetaylor/demangle"
 )
@@ -240,6 +241,44 @@ func demangled(name string, opts ...demangle.Option) string {
 	if !strings.HasPrefix(name, "_Z") || len(name) > maxName {
 		return name
 	}
+	if len(opts) == 0 {
+		return demangledNames.get(name, demangleOnce)
+	}
+	return demangleOnce(name, opts...)
+}
+
+// demangledNames keeps names: libraries have the same kernels for many architectures.
+var demangledNames nameCache
+
+// A nameCache keeps what names stand for. It is safe for concurrent use.
+type nameCache struct {
+	mu sync.Mutex
+	m  map[string]string
+}
+
+// maxNames is how many names a nameCache keeps.
+const maxNames = 4096
+
+// get returns what is kept for name, or what find says.
+func (c *nameCache) get(name string, find func(string, ...demangle.Option) string) string {
+	c.mu.Lock()
+	s, ok := c.m[name]
+	c.mu.Unlock()
+	if ok {
+		return s
+	}
+	s = find(name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.m == nil || len(c.m) == maxNames {
+		c.m = map[string]string{}
+	}
+	c.m[strings.Clone(name)] = s
+	return s
+}
+
+// demangleOnce returns the C++ spelling of a mangled name.
+func demangleOnce(name string, opts ...demangle.Option) string {
 	// 1<<20 bounds the length of the result: a short hostile name can stand for an
 	// enormous one.
 	s, err := demangle.ToString(name, append(opts, demangle.MaxLength(20))...)

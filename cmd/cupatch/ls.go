@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,10 +50,11 @@ type lsRun struct {
 	short, json, mangled bool
 	device               int // for --for; 0 without
 	totals               lsTotals
-	seen                 map[[sha256.Size]byte]string // content → the first entry that has it
-	read                 map[*elfx.Entry]*lsCubin     // of the file at hand
-	current              string                       // name of the file at hand
-	first                error                        // the first of totals.Errors
+	contents             contentHash
+	seen                 map[contentSum]string    // content → the first entry that has it
+	read                 map[*elfx.Entry]*lsCubin // of the file at hand
+	current              string                   // name of the file at hand
+	first                error                    // the first of totals.Errors
 	status               int
 	files                int
 }
@@ -74,7 +74,7 @@ type lsTotals struct {
 }
 
 func runLs(e *env, args []string) error {
-	r := &lsRun{env: e, seen: make(map[[sha256.Size]byte]string)}
+	r := &lsRun{env: e, contents: newContentHash(), seen: make(map[contentSum]string)}
 	r.totals.Kinds = make(map[string]int)
 	fs := e.flags()
 	r.narrowing.flags(fs)

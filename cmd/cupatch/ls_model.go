@@ -1,8 +1,9 @@
 package main
 
 import (
-	"crypto/sha256"
+	"hash/maphash"
 	"strconv"
+	"sync"
 
 	"github.com/cupatch/cupatch/elfx"
 )
@@ -229,6 +230,22 @@ func (r *lsRun) describeEntry(e *elfx.Entry, loaded bool) *lsEntry {
 	return out
 }
 
+// A contentSum tells the contents of cubins apart.
+type contentSum struct {
+	size int
+	sums [2]uint64
+}
+
+// A contentHash makes contentSums: two hashes of 64 bits, each with a key of this run that
+// nobody who makes files can know.
+type contentHash [2]maphash.Seed
+
+func newContentHash() contentHash { return contentHash{maphash.MakeSeed(), maphash.MakeSeed()} }
+
+func (h *contentHash) of(data []byte) contentSum {
+	return contentSum{len(data), [2]uint64{maphash.Bytes(h[0], data), maphash.Bytes(h[1], data)}}
+}
+
 // An lsCubin is what a cubin itself says.
 type lsCubin struct {
 	arch, toolkit        string
@@ -236,7 +253,7 @@ type lsCubin struct {
 	relocatable, mercury bool
 	disagrees            bool
 	kernels              []*lsKernel
-	sum                  [sha256.Size]byte
+	sum                  contentSum
 	err                  error
 }
 
@@ -244,9 +261,15 @@ type lsCubin struct {
 func (r *lsRun) readCubins(f *elfx.File, selected map[*elfx.Entry]bool) map[*elfx.Entry]*lsCubin {
 	entries := r.cubins(f, selected)
 	list := make([]*lsCubin, len(entries))
+	var bufs sync.Pool // of *[]byte, for what is decompressed
 	inParallel(len(entries), r.jobs, func(i int) {
-		list[i] = r.readCubin(entries[i])
+		buf, _ := bufs.Get().(*[]byte)
+		if buf == nil {
+			buf = new([]byte)
+		}
+		list[i] = r.readCubin(entries[i], buf)
 		entries[i].Done()
+		bufs.Put(buf)
 	})
 	out := make(map[*elfx.Entry]*lsCubin, len(entries))
 	for i, e := range entries {
@@ -256,16 +279,19 @@ func (r *lsRun) readCubins(f *elfx.File, selected map[*elfx.Entry]bool) map[*elf
 }
 
 // readCubin reads a cubin.
-func (r *lsRun) readCubin(e *elfx.Entry) *lsCubin {
-	c, err := e.Cubin()
+func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte) *lsCubin {
+	c, err := e.CubinIn(*buf)
 	if err != nil {
 		return &lsCubin{err: err}
+	}
+	if !e.Shared() {
+		*buf = c.Data()
 	}
 	out := &lsCubin{
 		arch: c.Arch, toolkit: c.Toolkit, abi: int(c.ABI), relocatable: c.Type == 1, mercury: c.HasMercury(),
 		// A cubin does not record the suffix f.
 		disagrees: c.SM != e.SM || c.Suffix != e.Suffix && e.Suffix != "f",
-		sum:       sha256.Sum256(c.Data()),
+		sum:       r.contents.of(c.Data()),
 	}
 	for _, k := range r.kernelsOf(c, false) {
 		lk := &lsKernel{
@@ -302,7 +328,7 @@ func (r *lsRun) describeCubin(e *elfx.Entry, out *lsEntry) {
 }
 
 // markDuplicate finds out whether an earlier cubin has the same content.
-func (r *lsRun) markDuplicate(e *elfx.Entry, sum [sha256.Size]byte, out *lsEntry) {
+func (r *lsRun) markDuplicate(e *elfx.Entry, sum contentSum, out *lsEntry) {
 	if id, ok := r.seen[sum]; ok {
 		out.DuplicateOf = id
 		r.totals.Duplicates++

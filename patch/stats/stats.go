@@ -51,7 +51,7 @@ func New() *Stats {
 
 // Count adds the instructions of a kernel.
 func (s *Stats) Count(t *isa.Table, data []byte) {
-	variants := map[*isa.Variant]int{}
+	var variants []int             // by their numbers
 	accesses := map[isa.Word]int{} // by the bits that decide the opcode's text
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
 		w := isa.LoadWord(data[off:])
@@ -64,14 +64,21 @@ func (s *Stats) Count(t *isa.Table, data []byte) {
 			continue
 		}
 		s.Reuse += bits.OnesCount8(c.Reuse)
-		variants[in.Variant]++
-		if in.Memory().Op != isa.MemoryNone {
+		n, _ := in.Number()
+		for n >= len(variants) {
+			variants = append(variants, make([]int, n+1)...)
+		}
+		variants[n]++
+		if in.Traits()&isa.HasMemory != 0 {
 			accesses[w.And(t.OpcodeBits(w))]++
 		}
 	}
-	for v, n := range variants {
-		s.Opcodes[v.Mnemonic()] += n
-		s.Sources += n * bits.OnesCount8(uint8(v.Sched&^isa.SchedUniform))
+	for i, n := range variants {
+		if n > 0 {
+			v := t.Variant(i)
+			s.Opcodes[v.Mnemonic()] += n
+			s.Sources += n * bits.OnesCount8(uint8(v.Sched&^isa.SchedUniform))
+		}
 	}
 	for w, n := range accesses {
 		s.access(t, t.Decode(w), n)
