@@ -25,6 +25,7 @@ type facts struct {
 	target   bool     // its number is an address to go on at
 	pad      bool     // does nothing
 	move     bool     // puts its source into its result as it is
+	value    Formula
 
 	// Of the operands as they are named: none is written; predicates only; at most so many
 	// predicates beside the written register.
@@ -101,6 +102,8 @@ func (f *facts) parseFact(word string) error {
 		f.pad = true
 	case "move":
 		f.move = true
+	case "value":
+		f.value, ok = named[Formula](formulaNames[:], value)
 	case "out":
 		f.noOutput, f.onlyPredicates = value == "none", value == "preds"
 		ok = f.noOutput != f.onlyPredicates

@@ -21,7 +21,7 @@ type Live struct {
 // asked for, in time close to linear in the size of the code.
 func (g *Graph) Live() *Live {
 	g.liveOnce.Do(func() {
-		s := &liveSolver{Live: &Live{g: g, out: make([]isa.RegSet, len(g.Blocks))}, g: g}
+		s := &liveSolver{Live: &Live{g: g, out: make([]isa.RegSet, len(g.Blocks))}, calls: newCalls(g), g: g}
 		s.summarize()
 		if len(s.callers) > 0 {
 			s.solveFunctions()
@@ -88,13 +88,11 @@ func (l *Live) before(in isa.Inst, live *isa.RegSet) {
 // leads to has grown.
 type liveSolver struct {
 	*Live
-	g     *Graph
-	use   []isa.RegSet // needed at the start of a block by itself
-	kill  []isa.RegSet // what a block overwrites in any case
-	in    []isa.RegSet // needed at the start of a block
-	exits []exit
-
-	callers map[int32][]int // blocks with a call, by the block called
+	*calls
+	g    *Graph
+	use  []isa.RegSet // needed at the start of a block by itself
+	kill []isa.RegSet // what a block overwrites in any case
+	in   []isa.RegSet // needed at the start of a block
 
 	// Of the rest of the function from the start of a block on:
 	need    []isa.RegSet // what it needs itself, whatever is needed after its return
@@ -103,15 +101,6 @@ type liveSolver struct {
 
 	// What is needed after the calls of the functions that the block is in.
 	after []isa.RegSet
-
-	work   []int // blocks to look at
-	queued []bool
-}
-
-// An exit is how control leaves a block.
-type exit struct {
-	flow   isa.Flow
-	callee int32 // block that a call goes to, -1 for none or for another section's
 }
 
 // summarize runs over each block once.
@@ -119,8 +108,7 @@ func (s *liveSolver) summarize() {
 	n := len(s.g.Blocks)
 	s.use, s.kill, s.in = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
 	s.need, s.pass, s.after = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
-	s.exits, s.returns, s.callers = make([]exit, n), make([]bool, n), map[int32][]int{}
-	s.queued = make([]bool, n)
+	s.returns = make([]bool, n)
 	unknown := make([]bool, n)
 	for k := range s.g.Blocks {
 		b := &s.g.Blocks[k]
@@ -135,10 +123,6 @@ func (s *liveSolver) summarize() {
 			}
 			s.use[k] = s.use[k].Union(fx.Reads)
 		}
-		s.exits[k] = s.exit(b.End - 1)
-		if e := &s.exits[k]; e.callee >= 0 {
-			s.callers[e.callee] = append(s.callers[e.callee], k)
-		}
 	}
 	// What comes before the unknown instruction of a block may be overwritten in it only
 	// after it was read.
@@ -148,22 +132,6 @@ func (s *liveSolver) summarize() {
 		}
 	}
 }
-
-// exit notes how control leaves a block whose last instruction is i.
-func (s *liveSolver) exit(i int) exit {
-	in := s.g.Inst(i)
-	e := exit{flow: in.Flow(), callee: -1}
-	if e.flow.Kind != isa.FlowCall {
-		return e
-	}
-	if to, ok := in.Target(uint64(i) * isa.WordSize); ok && to%isa.WordSize == 0 && to/isa.WordSize < uint64(len(s.g.at)) {
-		e.callee = s.g.at[to/isa.WordSize]
-	}
-	return e
-}
-
-// calls reports whether block k ends with a call, always or under a guard.
-func (s *liveSolver) calls(k int) bool { return s.exits[k].flow.Kind == isa.FlowCall }
 
 // solveFunctions finds need and pass of every block.
 func (s *liveSolver) solveFunctions() {
@@ -176,9 +144,9 @@ func (s *liveSolver) solveFunctions() {
 			returns = returns || s.returns[e.Block]
 		}
 		switch e := &s.exits[k]; {
-		case b.Open || s.calls(k) && e.callee < 0:
+		case b.Open || s.calling(k) && e.callee < 0:
 			need, pass, returns = s.all, s.all, true
-		case s.calls(k):
+		case s.calling(k):
 			c := e.callee
 			through := both(need, s.pass[c]).Union(s.need[c])
 			if e.flow.Conditional {
@@ -229,11 +197,11 @@ func (s *liveSolver) leaving(k int) isa.RegSet {
 		out = out.Union(s.in[e.Block])
 	}
 	switch e := &s.exits[k]; {
-	case b.Open || s.calls(k) && e.callee < 0:
+	case b.Open || s.calling(k) && e.callee < 0:
 		return s.all
-	case s.calls(k) && e.flow.Conditional:
+	case s.calling(k) && e.flow.Conditional:
 		return out.Union(s.need[e.callee])
-	case s.calls(k):
+	case s.calling(k):
 		return both(out, s.pass[e.callee]).Union(s.need[e.callee])
 	case e.flow.Kind == isa.FlowReturn:
 		return out.Union(s.after[k])
@@ -268,43 +236,6 @@ func (s *liveSolver) demand(k int, set isa.RegSet) {
 func (s *liveSolver) goesOn(k int, e Edge) bool {
 	x := &s.exits[k]
 	return x.callee < 0 || e.Kind != FallThrough || x.flow.Conditional || s.returns[x.callee]
-}
-
-// until calls step with blocks until it reports no change for any. A block is looked at
-// again when one that it leads to has changed, or the function that it calls.
-func (s *liveSolver) until(step func(k int) bool) {
-	// Blocks that nothing leads to are still code. Those of a depth-first search come
-	// last, the first of them at the end: information flows against the edges.
-	for k := range s.g.Blocks {
-		if !s.g.Blocks[k].Reachable {
-			s.again(k)
-		}
-	}
-	for _, k := range s.g.order {
-		s.again(int(k))
-	}
-	for len(s.work) > 0 {
-		k := s.work[len(s.work)-1]
-		s.work = s.work[:len(s.work)-1]
-		s.queued[k] = false
-		if !step(k) {
-			continue
-		}
-		for _, e := range s.g.Blocks[k].Preds {
-			s.again(e.Block)
-		}
-		for _, c := range s.callers[int32(k)] {
-			s.again(c)
-		}
-	}
-}
-
-// again puts block k on the list of blocks to look at.
-func (s *liveSolver) again(k int) {
-	if !s.queued[k] {
-		s.queued[k] = true
-		s.work = append(s.work, k)
-	}
 }
 
 // both returns what is in a and in b.

@@ -1,0 +1,83 @@
+package kernel
+
+import "github.com/cupatch/cupatch/isa"
+
+// calls is how blocks end, for questions whose answers flow against the edges and through
+// the calls of a section, until nothing changes.
+type calls struct {
+	g       *Graph
+	exits   []exit
+	callers map[int32][]int // blocks with a call, by the block called
+	work    []int           // blocks to look at
+	queued  []bool
+}
+
+// An exit is how control leaves a block.
+type exit struct {
+	flow   isa.Flow
+	callee int32 // block that a call goes to, -1 for none or for another section's
+}
+
+func newCalls(g *Graph) *calls {
+	c := &calls{g: g, exits: make([]exit, len(g.Blocks)), callers: map[int32][]int{}, queued: make([]bool, len(g.Blocks))}
+	for k := range g.Blocks {
+		c.exits[k] = c.exit(g.Blocks[k].End - 1)
+		if e := &c.exits[k]; e.callee >= 0 {
+			c.callers[e.callee] = append(c.callers[e.callee], k)
+		}
+	}
+	return c
+}
+
+// exit notes how control leaves a block whose last instruction is i.
+func (c *calls) exit(i int) exit {
+	in := c.g.Inst(i)
+	e := exit{flow: in.Flow(), callee: -1}
+	if e.flow.Kind != isa.FlowCall {
+		return e
+	}
+	if to, ok := in.Target(uint64(i) * isa.WordSize); ok && to%isa.WordSize == 0 && to/isa.WordSize < uint64(len(c.g.at)) {
+		e.callee = c.g.at[to/isa.WordSize]
+	}
+	return e
+}
+
+// calling reports whether block k ends with a call, always or under a guard.
+func (c *calls) calling(k int) bool { return c.exits[k].flow.Kind == isa.FlowCall }
+
+// until calls step with blocks until it reports no change for any. A block is looked at
+// again when one that it leads to has changed, or the function that it calls.
+func (c *calls) until(step func(k int) bool) {
+	// Blocks that nothing leads to are still code. Those of a depth-first search come
+	// last, the first of them at the end: information flows against the edges.
+	for k := range c.g.Blocks {
+		if !c.g.Blocks[k].Reachable {
+			c.again(k)
+		}
+	}
+	for _, k := range c.g.order {
+		c.again(int(k))
+	}
+	for len(c.work) > 0 {
+		k := c.work[len(c.work)-1]
+		c.work = c.work[:len(c.work)-1]
+		c.queued[k] = false
+		if !step(k) {
+			continue
+		}
+		for _, e := range c.g.Blocks[k].Preds {
+			c.again(e.Block)
+		}
+		for _, from := range c.callers[int32(k)] {
+			c.again(from)
+		}
+	}
+}
+
+// again puts block k on the list of blocks to look at.
+func (c *calls) again(k int) {
+	if !c.queued[k] {
+		c.queued[k] = true
+		c.work = append(c.work, k)
+	}
+}
