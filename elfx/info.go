@@ -18,6 +18,7 @@ const (
 	attrFrameSize      = 0x11
 	attrMinStackSize   = 0x12
 	attrKparamInfo     = 0x17
+	attrParamCbank     = 0x0a
 	attrCbankParamSize = 0x19
 	attrBranchTargets  = 0x34
 	attrMbarrier       = 0x39

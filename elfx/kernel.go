@@ -348,6 +348,18 @@ func (k *Kernel) ParamList() []Param {
 	return out
 }
 
+// ParamBase returns where the parameter block starts in constant bank 0, in bytes, and
+// whether the kernel's attribute PARAM_CBANK says so.
+func (k *Kernel) ParamBase() (offset int, ok bool) {
+	for _, a := range k.Info() {
+		// u32 symbol of the bank, u16 offset, u16 size
+		if a.ID == attrParamCbank && len(a.Data) >= 8 {
+			return int(le.Uint16(a.Data[4:])), true
+		}
+	}
+	return 0, false
+}
+
 // Relocs returns the relocations inside the kernel's code by offset.
 func (k *Kernel) Relocs() []Reloc {
 	var out []Reloc

@@ -413,6 +413,13 @@ func (in Inst) Opcode() string {
 	return name
 }
 
+// HasModifier reports whether one of the words of the instruction's opcode after the
+// mnemonic is name: WIDE of IMAD.WIDE.U32.
+func (in Inst) HasModifier(name string) bool {
+	b := in.behavior()
+	return b != nil && b.hasMod(in.Word, []string{name})
+}
+
 // Flow says what the instruction does to control.
 func (in Inst) Flow() Flow {
 	b := in.behavior()

@@ -8,6 +8,7 @@ type calls struct {
 	g       *Graph
 	exits   []exit
 	callers map[int32][]int // blocks with a call, by the block called
+	returns []bool          // by block: some path from its start leads to a return
 	work    []int           // blocks to look at
 	queued  []bool
 }
@@ -26,7 +27,34 @@ func newCalls(g *Graph) *calls {
 			c.callers[e.callee] = append(c.callers[e.callee], k)
 		}
 	}
+	c.returns = make([]bool, len(g.Blocks))
+	c.until(func(k int) bool {
+		b, e := &g.Blocks[k], &c.exits[k]
+		now := b.Open || e.flow.Kind == isa.FlowReturn || c.calling(k) && e.callee < 0
+		for _, x := range b.Succs {
+			now = now || c.returns[x.Block] && c.goesOn(k, x)
+		}
+		if now == c.returns[k] {
+			return false
+		}
+		c.returns[k] = now
+		return true
+	})
 	return c
+}
+
+// comesBack reports whether block k ends with a call after which control may go on in the
+// block after it.
+func (c *calls) comesBack(k int) bool {
+	e := &c.exits[k]
+	return c.calling(k) && (e.callee < 0 || c.returns[e.callee])
+}
+
+// goesOn reports whether control can take an edge out of block k: not the one after a call
+// of a function that never returns.
+func (c *calls) goesOn(k int, x Edge) bool {
+	e := &c.exits[k]
+	return e.callee < 0 || x.Kind != FallThrough || e.flow.Conditional || c.returns[e.callee]
 }
 
 // exit notes how control leaves a block whose last instruction is i.

@@ -21,7 +21,7 @@ type Defs struct {
 	g      *Graph
 	blocks []map[reg][]int32 // by block: the writers of each register, ascending
 	starts map[place]value   // values at the start of blocks
-	entry  []bool            // by block: execution may start here
+	entry  []bool            // by block: execution may come here from outside the section
 	all    isa.RegSet        // every register that the section names
 	once   sync.Once         // of all
 	calls  *calls
@@ -32,8 +32,13 @@ type Defs struct {
 func (g *Graph) Defs() *Defs {
 	d := &Defs{g: g, blocks: make([]map[reg][]int32, len(g.Blocks)), starts: map[place]value{},
 		entry: make([]bool, len(g.Blocks)), calls: newCalls(g)}
-	for _, k := range g.Entries {
-		d.entry[k] = true
+	if len(g.Blocks) > 0 {
+		d.entry[0] = true
+	}
+	for _, f := range g.code.Functions { // whose addresses may be taken
+		if f%isa.WordSize == 0 && f/isa.WordSize < uint64(len(g.at)) {
+			d.entry[g.at[f/isa.WordSize]] = true
+		}
 	}
 	return d
 }
@@ -123,7 +128,7 @@ type place struct {
 type valueKind uint8
 
 const (
-	valueEntry valueKind = iota // what was there when execution entered
+	valueEntry valueKind = iota // what was there when execution entered the block at
 	valueDef                    // what the instruction at has written
 	valueMaybe                  // that, or what was there before
 	valueJoin                   // what comes into the block at from any side
@@ -174,12 +179,13 @@ func (d *Defs) start(k int32, r reg) value {
 		}
 		b := &d.g.Blocks[k]
 		way = append(way, p)
-		if len(b.Preds) == 0 {
-			v = value{valueEntry, r, -1}
+		called := len(d.calls.callers[k]) > 0
+		if len(b.Preds) == 0 && !called {
+			v = value{valueEntry, r, k}
 			break
 		}
 		// Unreachable blocks can lead to one another in a circle.
-		if d.entry[k] || len(b.Preds) > 1 || len(way) > len(d.g.Blocks) {
+		if d.entry[k] || called || len(b.Preds) > 1 || len(way) > len(d.g.Blocks) {
 			v = value{valueJoin, r, k}
 			break
 		}
@@ -204,15 +210,21 @@ func (d *Defs) inputs(v value) []value {
 	case valueJoin:
 		var out []value
 		if d.entry[v.at] {
-			out = append(out, value{valueEntry, v.reg, -1})
+			out = append(out, value{valueEntry, v.reg, v.at})
 		}
 		for _, e := range d.g.Blocks[v.at].Preds {
+			if !d.calls.goesOn(e.Block, e) {
+				continue
+			}
 			end := d.g.Blocks[e.Block].End
 			if w, ok := d.written(int32(e.Block), end, v.reg); ok {
 				out = append(out, w)
 			} else {
 				out = append(out, d.start(int32(e.Block), v.reg))
 			}
+		}
+		for _, k := range d.calls.callers[v.at] {
+			out = append(out, d.before(d.g.Blocks[k].End-1, v.reg))
 		}
 		return out
 	}
@@ -244,6 +256,8 @@ func (d *Defs) effects(i int, in isa.Inst) isa.Effects {
 		return fx
 	case d.calls.exits[k].callee < 0:
 		return isa.Effects{Reads: d.named(), Writes: d.named()}
+	case !d.calls.comesBack(int(k)): // nothing that the function writes is seen here
+		return isa.Effects{Reads: merged(fx, d.called()[d.calls.exits[k].callee]).Reads, Writes: fx.Writes}
 	}
 	return merged(fx, d.called()[d.calls.exits[k].callee])
 }

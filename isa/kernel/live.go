@@ -95,9 +95,8 @@ type liveSolver struct {
 	in   []isa.RegSet // needed at the start of a block
 
 	// Of the rest of the function from the start of a block on:
-	need    []isa.RegSet // what it needs itself, whatever is needed after its return
-	pass    []isa.RegSet // what some path to a return leaves alone
-	returns []bool       // whether there is such a path
+	need []isa.RegSet // what it needs itself, whatever is needed after its return
+	pass []isa.RegSet // what some path to a return leaves alone
 
 	// What is needed after the calls of the functions that the block is in.
 	after []isa.RegSet
@@ -108,7 +107,6 @@ func (s *liveSolver) summarize() {
 	n := len(s.g.Blocks)
 	s.use, s.kill, s.in = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
 	s.need, s.pass, s.after = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
-	s.returns = make([]bool, n)
 	unknown := make([]bool, n)
 	for k := range s.g.Blocks {
 		b := &s.g.Blocks[k]
@@ -138,31 +136,29 @@ func (s *liveSolver) solveFunctions() {
 	s.until(func(k int) bool {
 		b := &s.g.Blocks[k]
 		var need, pass isa.RegSet
-		returns := false
 		for _, e := range b.Succs {
 			need, pass = need.Union(s.need[e.Block]), pass.Union(s.pass[e.Block])
-			returns = returns || s.returns[e.Block]
 		}
 		switch e := &s.exits[k]; {
 		case b.Open || s.calling(k) && e.callee < 0:
-			need, pass, returns = s.all, s.all, true
+			need, pass = s.all, s.all
 		case s.calling(k):
 			c := e.callee
 			through := both(need, s.pass[c]).Union(s.need[c])
 			if e.flow.Conditional {
 				through = through.Union(need)
 			} else {
-				pass, returns = both(pass, s.pass[c]), returns && s.returns[c]
+				pass = both(pass, s.pass[c])
 			}
 			need = through
 		case e.flow.Kind == isa.FlowReturn:
-			pass, returns = s.all, true
+			pass = s.all
 		}
 		need, pass = need.Minus(s.kill[k]).Union(s.use[k]), pass.Minus(s.kill[k])
-		if need == s.need[k] && pass == s.pass[k] && returns == s.returns[k] {
+		if need == s.need[k] && pass == s.pass[k] {
 			return false
 		}
-		s.need[k], s.pass[k], s.returns[k] = need, pass, returns
+		s.need[k], s.pass[k] = need, pass
 		return true
 	})
 }
@@ -229,13 +225,6 @@ func (s *liveSolver) demand(k int, set isa.RegSet) {
 			}
 		}
 	}
-}
-
-// goesOn reports whether control can take an edge out of block k: not the one after a call
-// of a function that never returns.
-func (s *liveSolver) goesOn(k int, e Edge) bool {
-	x := &s.exits[k]
-	return x.callee < 0 || e.Kind != FallThrough || x.flow.Conditional || s.returns[x.callee]
 }
 
 // both returns what is in a and in b.

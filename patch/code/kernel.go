@@ -61,11 +61,18 @@ type State struct {
 	buf   []byte // Data until the first change, then a copy
 	dirty bool   // buf is a copy
 
-	views   []View // viewSlots of them, made when the first one is asked for
-	flow    *kernel.Graph
-	cppName string
-	lines   []elfx.LineRow
-	lined   bool // lines has been asked for
+	views []View // viewSlots of them, made when the first one is asked for
+	flow  *kernel.Graph
+
+	// What is known of registers, dropped when that changes.
+	data     *kernel.Graph
+	pressure []kernel.Pressure
+	origins  *kernel.Origins
+
+	parameters *params
+	cppName    string
+	lines      []elfx.LineRow
+	lined      bool // lines has been asked for
 }
 
 // viewSlots is the number of decoded instructions kept; a power of two.
@@ -93,9 +100,7 @@ func (c *State) Put(i int, w isa.Word) {
 	if !c.dirty {
 		c.buf, c.dirty = bytes.Clone(c.Data), true
 	}
-	if c.flow != nil && !old.Xor(w).AndNot(ControlMask).IsZero() && (c.inFlow(old) || c.inFlow(w)) {
-		c.flow = nil
-	}
+	c.changed(old, w)
 	w.Store(c.buf[i*isa.WordSize:])
 }
 
