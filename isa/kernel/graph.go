@@ -73,6 +73,20 @@ func (g *Graph) LoopDepth(i int) int {
 	return 0
 }
 
+// Innermost reports whether instruction i is in a loop that has no other loop in it, and in
+// none inside that.
+func (g *Graph) Innermost(i int) bool {
+	l := g.Blocks[g.at[i]].Loop
+	return l >= 0 && g.Loops[l].Innermost
+}
+
+// InHeader reports whether instruction i is in the block through which a loop is entered.
+func (g *Graph) InHeader(i int) bool {
+	k := g.at[i]
+	l := g.Blocks[k].Loop
+	return l >= 0 && g.Loops[l].Header == int(k)
+}
+
 // analyze fills in all that follows from blocks, successors and entries.
 func (g *Graph) analyze() {
 	g.predecessors()

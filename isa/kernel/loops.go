@@ -14,6 +14,8 @@ type Loop struct {
 	Blocks  []int // in order, the header included; those of inner loops are listed there only
 	Parent  int   // the index of the loop around it, or -1
 	Depth   int   // 1 for a loop that is in no other
+
+	Innermost bool // there is no other loop in it
 }
 
 // findLoops fills in Loops, the Loop of each block, and Irreducible.
@@ -119,8 +121,10 @@ func (g *Graph) sortLoops(of []int32) {
 		now[old], loops[i] = i, g.Loops[old]
 	}
 	for i := range loops {
+		loops[i].Innermost = true
 		if p := loops[i].Parent; p >= 0 {
 			loops[i].Parent = now[p]
+			loops[now[p]].Innermost = false // which is before this one
 		}
 	}
 	g.Loops = loops

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -23,6 +25,35 @@ type Origin struct {
 	Kind   OriginKind
 	Bank   int // of the constant
 	Offset int // of its low word, in bytes
+}
+
+// String returns an origin in a constant bank as nvdisasm prints the word, c[0x0][0x210],
+// and the names of the other kinds.
+func (o Origin) String() string {
+	switch o.Kind {
+	case OriginConstant:
+		return fmt.Sprintf("c[%#x][%#x]", o.Bank, o.Offset)
+	case OriginNumber:
+		return "number"
+	}
+	return "unknown"
+}
+
+// ParseOrigin reads c[0x0][0x210]. The numbers may be decimal.
+func ParseOrigin(s string) (Origin, error) {
+	bad := fmt.Errorf("want c[0x0][0x210], not %q", s)
+	rest, ok := strings.CutPrefix(s, "c[")
+	bank, offset, found := strings.Cut(rest, "][")
+	offset, closed := strings.CutSuffix(offset, "]")
+	if !ok || !found || !closed {
+		return Origin{}, bad
+	}
+	b, err1 := strconv.ParseUint(bank, 0, 8)
+	n, err2 := strconv.ParseUint(offset, 0, 20)
+	if err1 != nil || err2 != nil {
+		return Origin{}, bad
+	}
+	return Origin{OriginConstant, int(b), int(n)}, nil
 }
 
 // Origins follows values back to where they come from: through copies, sums, products of

@@ -145,4 +145,3 @@ func (p *params) isPointer(bank, offset int) bool {
 	q := p.at(offset)
 	return q != nil && offset+pointerSize <= p.base+q.Offset+q.Size
 }
-func (c *State) Params() *params { return c.params() }

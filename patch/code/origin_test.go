@@ -1,7 +1,6 @@
 package code_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,35 +35,33 @@ func stateOf(t *testing.T, path, name string) *code.State {
 	return nil
 }
 
-func TestTry(t *testing.T) {
-	for _, p := range []string{"new/sm_75/gemm.cubin", "new/sm_80/gemm.cubin", "new/sm_90/gemm.cubin", "new/sm_100/gemm.cubin", "new/sm_120/gemm.cubin", "old/sm_90/gemm.cubin", "old/sm_70/gemm.cubin"} {
-		s := stateOf(t, p, "sgemm")
-		got := map[string]int{}
+// TestParam finds, for every access of global memory of a matrix product, the parameter
+// that its address comes from. As its PTX has it: vectors of 16 bytes are loaded from a,
+// parameter 0, words from b, parameter 1, and the result is stored to c, parameter 2.
+func TestParam(t *testing.T) {
+	for path, base := range map[string]int{"new/sm_75": 0x160, "new/sm_80": 0x160, "new/sm_90": 0x210, "new/sm_100": 0x380, "new/sm_120": 0x380,
+		"old/sm_70": 0x160, "old/sm_80": 0x160, "old/sm_90": 0x210} {
+		s := stateOf(t, path+"/gemm.cubin", "sgemm")
+		n := 0
 		for i := range s.N {
-			in := s.View(i).Inst
-			m := in.Memory()
+			m := s.View(i).Inst.Memory()
 			if m.Space != isa.SpaceGlobal {
 				continue
 			}
-			n, ok := s.Param(i)
-			got[fmt.Sprintf("%s%d %d %v", m.Op, m.Bytes, n, ok)]++
+			n++
+			want := 2
+			if m.Op == isa.MemoryLoad {
+				want = map[int]int{16: 0, 4: 1}[m.Bytes]
+			}
+			if got, ok := s.Param(i); !ok || got != want {
+				t.Errorf("%s: %s: parameter %d, %v, want %d", path, s.View(i).Text(), got, ok, want)
+			}
+			if o := s.Origin(i); o.Bank != 0 || o.Offset != base+8*want {
+				t.Errorf("%s: %s: from %s", path, s.View(i).Text(), o)
+			}
 		}
-		fmt.Println(p, got)
-	}
-}
-func TestTry2(t *testing.T) {
-	s := stateOf(t, "new/sm_80/gemm.cubin", "sgemm")
-	o := s.DataFlow().Origins(true, func(b, off int) bool { return off == 0x160 || off == 0x168 || off == 0x170 })
-	fmt.Println(o.Register(0x2880/16, isa.FileR, 2), o.Register(0x28c0/16, isa.FileR, 4))
-	fmt.Println("origin", s.Origin(0x320/16), s.View(0x320/16).Inst.Memory(), s.View(0x320/16).Inst.AppendOperands(nil))
-	in := s.View(0x2880/16).Inst
-	fmt.Println(in.Formula(), in.Effects(), s.Table.Split(in, 0).Names, in.Memory())
-	for _, p := range []string{"new/sm_80/gemm.cubin", "new/sm_90/gemm.cubin"} {
-		fmt.Println(stateOf(t, p, "sgemm").Params())
-	}
-	for _, pc := range []int{0x280, 0x320,0x330,0x370} {
-		for _, r := range []int{10, 8, 98} {
-			fmt.Printf("%x R%d %v %v\n", pc, r, o.Register(pc/16, isa.FileR, r), s.DataFlow().Defs().Reaching(pc/16, isa.FileR, r))
+		if n < 20 {
+			t.Errorf("%s: only %d accesses", path, n)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/kernel"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/expr-lang/expr/ast"
 )
@@ -93,6 +94,12 @@ func (c *exprCompiler) compareText(n *ast.BinaryNode, x, y *compiledExpr) (*comp
 	if y.field != nil && y.field.kind == fieldKernel {
 		x, y = y, x
 	}
+	if y.field != nil && y.field.kind == fieldRegs {
+		x, y = y, x
+	}
+	if x.field != nil && x.field.kind == fieldRegs {
+		return c.inRegs(x, y, pos, negative)
+	}
 	if x.field != nil && x.field.kind == fieldKernel && y.lit {
 		want, _ := y.text(nil)
 		return c.textTest(x, pos, func(s string) bool { return (s == want) != negative }, negative), nil
@@ -104,6 +111,47 @@ func (c *exprCompiler) compareText(n *ast.BinaryNode, x, y *compiledExpr) (*comp
 		ok := ok1 && ok2
 		return ok && (a == b) != negative, ok
 	}}, nil
+}
+
+// inRegs compiles reads == "R4": whether the register is in the set.
+func (c *exprCompiler) inRegs(x, y *compiledExpr, pos int, negative bool) (*compiledExpr, error) {
+	if y.field != nil && y.field.kind == fieldRegs {
+		return nil, c.errorf(pos, "%s and %s are sets of registers; compare each with a register", x.field.name, y.field.name)
+	}
+	return &compiledExpr{typ: typeBool, pos: pos, truth: func(ctx *evalCtx) (bool, bool) {
+		set, ok1 := x.text(ctx)
+		name, ok2 := y.text(ctx)
+		ok := ok1 && ok2
+		return ok && hasRegister(set, name) != negative, ok
+	}}, nil
+}
+
+// hasRegister reports whether a register is in a set as isa.RegSet prints it: R4-R7 UR4 P0.
+func hasRegister(set, name string) bool {
+	file, n, ok := splitRegister(name)
+	if !ok {
+		return false
+	}
+	for item := range strings.FieldsSeq(set) {
+		first, last, run := strings.Cut(item, "-")
+		if !run {
+			last = first
+		}
+		f, lo, _ := splitRegister(first)
+		_, hi, _ := splitRegister(last)
+		if f == file && lo <= n && n <= hi {
+			return true
+		}
+	}
+	return false
+}
+
+// splitRegister returns the file and the number of a register: UR and 6 of UR6.
+func splitRegister(s string) (file string, n int, ok bool) {
+	digits := strings.TrimLeft(s, "URPB")
+	file = s[:len(s)-len(digits)]
+	n, err := strconv.Atoi(digits)
+	return file, n, err == nil && (file == "R" || file == "UR" || file == "P" || file == "UP" || file == "B")
 }
 
 // reconcile gives the two sides of a comparison types that go together: it checks
@@ -192,6 +240,16 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 			return nil, c.errorf(y.pos, `%q is no guard; write "P0", "!P3", "PT" or "UP1"`, s)
 		}
 		return textLit(g, y.pos), nil
+	case fieldRegs:
+		if _, _, ok := splitRegister(s); !ok {
+			return nil, c.errorf(y.pos, `%s has registers; write one: "R4", "UR6", "P0", "UP1", "B0"`, f.name)
+		}
+	case fieldFrom:
+		o, err := kernel.ParseOrigin(s)
+		if err != nil {
+			return nil, c.errorf(y.pos, "%s is a place in a constant bank: %v", f.name, err)
+		}
+		return textLit(o.String(), y.pos), nil
 	case fieldEntry:
 		if _, err := strconv.ParseUint(s, 10, 31); err != nil {
 			return nil, c.errorf(y.pos, "entry is a number, not %q", s)

@@ -77,25 +77,43 @@ func (c *compiled) compileItem(it item) (compiledItem, error) {
 	if it.gap {
 		return ci, nil
 	}
-	ci.literal = !strings.ContainsAny(it.opcode, "*?")
-	ci.set = t.MayMatch(func(m string) bool { return elfx.MatchGlob(it.opcode, m) })
-	if strings.Trim(it.opcode, "*") == "" {
-		ci.any = true
-	}
+	ci.literal = !strings.ContainsAny(it.opcode, "*?|")
+	ci.any = slices.ContainsFunc(it.opcodes, func(s string) bool { return strings.Trim(s, "*") == "" })
+	ci.set = t.MayMatch(ci.fits)
 	if ci.any {
 		ci.variants = t.Variants()
-	} else {
-		ci.variants = t.WithOpcodes(ci.set)
+		return ci, c.checkAtoms(&ci)
 	}
-	if len(ci.variants) == 0 && !ci.any {
-		e := r.errAt(&r.match, it.pos, "%s has no instruction %s", c.arch, it.opcode)
-		if near := nearest.Name(it.opcode, t.Mnemonics()); near != "" {
-			e.Help = "did you mean " + near + "?"
+	ci.variants = t.WithOpcodes(ci.set)
+	known := t.Mnemonics()
+	var missing *Error
+	found := false
+	for _, name := range it.opcodes {
+		if slices.ContainsFunc(known, func(m string) bool { return elfx.MatchGlob(name, m) }) {
+			found = true
+			continue
 		}
-		e.unknownOpcode = true
-		return ci, e
+		missing = r.errAt(&r.match, it.pos, "%s has no instruction %s", c.arch, name)
+		if near := nearest.Name(name, known); near != "" {
+			missing.Help = "did you mean " + near + "?"
+		}
+		missing.unknownOpcode = true
+	}
+	// An architecture need not have every alternative, but a name that none has is a slip.
+	if missing != nil && (!found || missing.Help != "") {
+		return ci, missing
 	}
 	return ci, c.checkAtoms(&ci)
+}
+
+// fits reports whether one of the alternatives of the pattern takes a mnemonic.
+func (it *item) fits(mnemonic string) bool {
+	for _, p := range it.opcodes {
+		if elfx.MatchGlob(p, mnemonic) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkAtoms sees that some variant can print each modifier of a pattern.
@@ -151,7 +169,7 @@ func (ci *compiledItem) matches(c *state, i int) bool {
 	if len(name) == 0 {
 		return false
 	}
-	if ci.literal && string(name) != ci.opcode || !ci.literal && !ci.any && !elfx.MatchGlob(ci.opcode, string(name)) {
+	if ci.literal && string(name) != ci.opcode || !ci.literal && !ci.any && !ci.fits(string(name)) {
 		return false
 	}
 	for k := range ci.atoms {

@@ -381,16 +381,18 @@ func (c *exprCompiler) numbers(l, r ast.Node, op string) (x, y *compiledExpr, er
 	return x, y, nil
 }
 
-// call compiles min, max, abs and seen.
+// call compiles min, max, abs, reg and seen.
 func (c *exprCompiler) call(name string, args []ast.Node, pos int) (*compiledExpr, error) {
 	switch {
 	case name == "seen":
 		return c.seen(args, pos)
+	case name == "reg":
+		return c.reg(args, pos)
 	case (name == "max" || name == "min") && len(args) >= 2 && len(args) <= 16, name == "abs" && len(args) == 1:
 	case name == "max" || name == "min" || name == "abs":
 		return nil, c.errorf(pos, "%s takes another number of arguments", name)
 	default:
-		return nil, c.errorf(pos, "no function %s; there are max, min, abs and seen", name)
+		return nil, c.errorf(pos, "no function %s; there are max, min, abs, reg and seen", name)
 	}
 	r := &compiledExpr{typ: typeInt, lit: true, kernel: true, pos: pos}
 	var nums []func(*evalCtx) (int64, bool)
@@ -420,6 +422,30 @@ func (c *exprCompiler) call(name string, args []ast.Node, pos int) (*compiledExp
 		return best, ok
 	}
 	return r, nil
+}
+
+// reg compiles reg(src1): the number of the register that an operand is, and no value where
+// it is none, or one that is always zero or true.
+func (c *exprCompiler) reg(args []ast.Node, pos int) (*compiledExpr, error) {
+	if len(args) != 1 {
+		return nil, c.errorf(pos, "reg takes one operand")
+	}
+	x, err := c.expr(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if x.field == nil || x.field.kind != fieldOperand {
+		return nil, c.errorf(x.pos, "reg takes an operand such as dst or src1")
+	}
+	text := x.asText().text
+	return &compiledExpr{typ: typeInt, pos: pos, num: func(ctx *evalCtx) (int64, bool) {
+		s, ok := text(ctx)
+		if !ok {
+			return 0, false
+		}
+		_, n, ok := splitRegister(s)
+		return int64(n), ok
+	}}, nil
 }
 
 // textOp compiles matches, contains, startsWith and endsWith.

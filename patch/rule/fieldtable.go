@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/kernel"
 	"github.com/cupatch/cupatch/patch/code"
 )
 
@@ -53,6 +54,8 @@ const (
 	fieldKernel
 	fieldArch
 	fieldEntry
+	fieldRegs    // a set of registers: == asks whether one is in it
+	fieldFrom    // where an address comes from
 	fieldBits    // bits[a..b]
 	fieldGroup   // a modifier group
 	fieldOperand // an operand
@@ -123,6 +126,39 @@ var fieldTable = []field{
 				return "", false
 			}
 			return s.File, true
+		}},
+	{name: "innermost", fixed: cannotBeSet,
+		truth: func(ctx *evalCtx, v *code.View) (bool, bool) { return ctx.code.Flow().Innermost(v.Index), true }},
+	{name: "loop_header", fixed: cannotBeSet,
+		truth: func(ctx *evalCtx, v *code.View) (bool, bool) { return ctx.code.Flow().InHeader(v.Index), true }},
+	{name: "opcode", fixed: "opcode is read from the instruction; change it with a whole instruction in quotes",
+		text: func(_ *evalCtx, v *code.View) (string, bool) {
+			name := v.Inst.Mnemonic()
+			return name, name != ""
+		}},
+	{name: "reads", kind: fieldRegs, fixed: cannotBeSet,
+		text: func(_ *evalCtx, v *code.View) (string, bool) {
+			return v.Inst.Effects().Reads.String(), v.Inst.HasEffects()
+		}},
+	{name: "writes", kind: fieldRegs, fixed: cannotBeSet,
+		text: func(_ *evalCtx, v *code.View) (string, bool) {
+			return v.Inst.Effects().Writes.String(), v.Inst.HasEffects()
+		}},
+	{name: "live", kind: fieldRegs, fixed: cannotBeSet,
+		text: func(ctx *evalCtx, v *code.View) (string, bool) {
+			return ctx.code.DataFlow().Live().After(v.Index).String(), true
+		}},
+	{name: "pressure", can: anyCount, fixed: cannotBeSet,
+		num: func(ctx *evalCtx, v *code.View) (int64, bool) { return int64(ctx.code.Pressure(v.Index).R), true }},
+	{name: "from", kind: fieldFrom, fixed: cannotBeSet,
+		text: func(ctx *evalCtx, v *code.View) (string, bool) {
+			o := ctx.code.Origin(v.Index)
+			return o.String(), o.Kind == kernel.OriginConstant
+		}},
+	{name: "param", can: anyCount, fixed: cannotBeSet,
+		num: func(ctx *evalCtx, v *code.View) (int64, bool) {
+			n, ok := ctx.code.Param(v.Index)
+			return int64(n), ok
 		}},
 	{name: "bits[a..b]", kind: fieldBits}, // read by bitsExpr, set by compileBits
 	{name: "kernel", kind: fieldKernel, of: ofKernel, fixed: cannotBeSet,

@@ -279,16 +279,24 @@ func (r *Rule) parseInt(sc *scanner) (int, error) {
 	return n, nil
 }
 
-// parseOpcode reads the opcode pattern and its atoms.
+// parseOpcode reads the opcode pattern, which may have alternatives, and its atoms.
 func (r *Rule) parseOpcode(sc *scanner, it *item) error {
 	start := sc.i
-	it.opcode = sc.while(isPatternByte)
-	if it.opcode == "" {
-		if sc.done() {
-			return r.errAt(&r.match, start, "no opcode").hint("* matches every instruction")
+	for {
+		at := sc.i
+		name := sc.while(isPatternByte)
+		if name == "" {
+			if sc.done() {
+				return r.errAt(&r.match, at, "no opcode").hint("* matches every instruction")
+			}
+			return r.errAt(&r.match, at, "want an opcode, not %q", sc.wordAt())
 		}
-		return r.errAt(&r.match, start, "want an opcode, not %q", sc.wordAt())
+		it.opcodes = append(it.opcodes, name)
+		if !sc.has("|") {
+			break
+		}
 	}
+	it.opcode = r.match.text[start:sc.i]
 	for !sc.done() && (sc.peek() == '.' || sc.peek() == '!') {
 		a := atomPattern{absent: sc.has("!")}
 		if !sc.has(".") {

@@ -47,9 +47,10 @@ type item struct {
 	run      bool // a count stands after the pattern
 	min, max int  // of a gap or a run; max < 0 is no limit
 
-	guard  *guardPattern
-	opcode string
-	atoms  []atomPattern
+	guard   *guardPattern
+	opcode  string   // the pattern as it is written
+	opcodes []string // its alternatives
+	atoms   []atomPattern
 }
 
 type atomPattern struct {

@@ -111,6 +111,8 @@ func TestRules(t *testing.T) {
 			"FFMA R7, R1, R2, R3\nNOP\n[B------:R-:W-:-:S03] NOP", "FFMA R7, R1, R2, R3\n[B------:R-:W-:-:S09] NOP\n[B------:R-:W-:-:S03] NOP"},
 		{"prev sees the change just made", `FFMA if prev.stall == 4 => stall=4`,
 			"[B------:R-:W-:-:S04] NOP\nFFMA R7, R1, R2, R3\nFFMA R7, R1, R2, R3", "[B------:R-:W-:-:S04] NOP\n[B------:R-:W-:-:S04] FFMA R7, R1, R2, R3\n[B------:R-:W-:-:S04] FFMA R7, R1, R2, R3"},
+		{"innermost loop and its header", `NOP if innermost and loop_header => stall=9`, "NOP\nNOP\nNOP\n@P1 BRA 0x20\nNOP\n@P0 BRA 0x10\nEXIT",
+			"NOP\nNOP\n[B------:R-:W-:-:S09] NOP\n@P1 BRA 0x20\nNOP\n@P0 BRA 0x10\nEXIT"},
 		{"blocks and loops", `NOP if loop == 1 and block == 1 => stall=9`, "NOP\nNOP\n@P0 BRA 0x10\nNOP\nBRA 0x40", "NOP\n[B------:R-:W-:-:S09] NOP\n@P0 BRA 0x10\nNOP\nBRA 0x40"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
