@@ -71,7 +71,11 @@ func TestDocs(t *testing.T) {
 			match = "FFMA"
 			s = strings.Replace(s, "dst2", "dst", 1)
 		}
-		text := match + " if " + s + " == " + s + " => stall=1"
+		with := s
+		if s == "reads" || s == "writes" || s == "live" { // sets
+			with = `"R4"`
+		}
+		text := match + " if " + s + " == " + with + " => stall=1"
 		r, err := rule.Parse("", 1, text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
