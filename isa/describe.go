@@ -58,12 +58,7 @@ type HiddenRow struct {
 // Describe returns what t knows of v.
 func (t *Table) Describe(v *Variant) *Description {
 	d := &Description{Class: v.Class, Mnemonic: v.Mnemonic(), Opcode: v.Value.Opcode(), Uniform: v.Sched&SchedUniform != 0,
-		Guard: [...]string{GuardP: "P", GuardUP: "UP", GuardNone: "none"}[v.Guard]}
-	for i := range 3 {
-		if v.Sched>>i&1 != 0 {
-			d.Reuse += "abc"[i : i+1]
-		}
-	}
+		Reuse: v.reuseFlags(), Guard: [...]string{GuardP: "P", GuardUP: "UP", GuardNone: "none"}[v.Guard]}
 	groups := t.Groups(v)
 	w := tableWriter{label: func(p *Piece) string {
 		for _, g := range groups {

@@ -222,13 +222,8 @@ type tableWriter struct {
 // variant writes the lines of one variant.
 func (w *tableWriter) variant(v *Variant) {
 	w.out.WriteString("\nclass " + variantKey(v))
-	if v.Sched&7 != 0 {
-		w.out.WriteString(" reuse=")
-		for i := range 3 {
-			if v.Sched>>i&1 != 0 {
-				w.out.WriteByte("abc"[i])
-			}
-		}
+	if flags := v.reuseFlags(); flags != "" {
+		w.out.WriteString(" reuse=" + flags)
 	}
 	if v.Sched&SchedUniform != 0 {
 		w.out.WriteString(" uniform")

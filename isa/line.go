@@ -163,11 +163,33 @@ func (t *Table) refuseSchedule(w Word, allow Allow) error {
 		return nil
 	}
 	c := ControlOf(w)
+	if c.Legal() && !c.Yield && c.Reuse != 0 {
+		has := in.Variant.reuseFlags()
+		msg := fmt.Sprintf("%s of these operands has no reuse flags, and this has %s", in.Variant.Mnemonic(), reuseLetters(c.Reuse))
+		if has != "" {
+			msg = fmt.Sprintf("%s of these operands has the reuse flags %s, and this has %s", in.Variant.Mnemonic(), has, reuseLetters(c.Reuse))
+		}
+		return &RefusedError{"schedule", msg}
+	}
 	msg := fmt.Sprintf("%s has no control code %s; with Y go S00 to S15, with - go S01 to S11", in.Variant.Mnemonic(), c)
 	if c.Legal() && c.Yield {
 		msg = fmt.Sprintf("%s has no batch number %d with S%02d", in.Variant.Mnemonic(), c.Batch, c.Stall)
 	}
 	return &RefusedError{"schedule", msg}
+}
+
+// reuseFlags returns the reuse flags that a variant has, of abc: one for each source.
+func (v *Variant) reuseFlags() string { return reuseLetters(uint8(v.Sched & 7)) }
+
+// reuseLetters returns the letters of reuse flags, abc for bits 122 to 124.
+func reuseLetters(bits uint8) string {
+	var out []byte
+	for i := range 3 {
+		if bits>>i&1 != 0 {
+			out = append(out, "abc"[i])
+		}
+	}
+	return string(out)
 }
 
 // ParseWord reads the two halves of a word, low half first, as cuobjdump prints

@@ -72,6 +72,23 @@ func TestEncodeLineReuse(t *testing.T) {
 	if w, err := encode("[B------:R-:W-:-:S03] FADD R1, R2.reuse, 1", &yields); err != nil || ControlOf(w).Reuse != 1 {
 		t.Errorf("reuse, and no yield any more: %v, %v", w, err)
 	}
+	// Only the first source of this FADD has a reuse flag: nvdisasm refuses bit 124.
+	flagged, err := encode("[B------:R-:W-:-:S03] FADD R1, R2, 1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flagged.Hi |= 4 << 58
+	l, err := ParseLine("FADD R4, R2, 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Load(Arch{SM: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all.EncodeLine(l, &flagged, nil); err == nil || err.Error() != "refused: FADD of these operands has the reuse flags a, and this has c (--allow schedule permits it)" {
+		t.Errorf("a reuse flag that the class lacks: %v", err)
+	}
 	like, err := encode("[B------:R-:W-:Y:S03] FADD R1, R2, 1", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -67,14 +67,23 @@ func (c Control) appendNvidia(dst []byte, first string) []byte {
 // cutNvidia takes a control code in NVIDIA's notation off the end of the text s. ok is
 // false where there is none.
 func cutNvidia(s string) (text string, c Control, ok bool, err error) {
-	for i := 0; i+1 < len(s); i++ {
-		if s[i] != ' ' && s[i] != '\t' || s[i+1] != '&' && s[i+1] != '?' || strings.HasPrefix(s[i+1:], "???") && !isBatchName(s[i+1:]) {
-			continue
-		}
-		c, err = parseNvidia(s[i+1:])
-		return s[:i], c, true, err
+	i := NvidiaStart(s)
+	if i < 0 {
+		return s, c, false, nil
 	}
-	return s, c, false, nil
+	c, err = parseNvidia(s[i+1:])
+	return s[:i], c, true, err
+}
+
+// NvidiaStart returns where a control code in NVIDIA's notation starts in the text s of an
+// instruction, its blank included, or -1.
+func NvidiaStart(s string) int {
+	for i := 0; i+1 < len(s); i++ {
+		if (s[i] == ' ' || s[i] == '\t') && (s[i+1] == '&' || s[i+1] == '?') && (!strings.HasPrefix(s[i+1:], "???") || isBatchName(s[i+1:])) {
+			return i
+		}
+	}
+	return -1
 }
 
 // isBatchName reports whether s starts with the name of a batch number. An operand that

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/cupatch/cupatch/isa"
 	"golang.org/x/term"
 )
 
@@ -83,6 +84,12 @@ func paintListing(dst, listing []byte) []byte {
 		text := line
 		if i := bytes.IndexByte(line, ';'); i >= 0 {
 			text = line[:i+1]
+		}
+		if i := isa.NvidiaStart(string(text)); i >= 0 && text[len(text)-1] == ';' {
+			dst = append(dst, text[:i]...)
+			put(ansiCyan, text[i:len(text)-1])
+			dst = append(dst, ';')
+			text, line = nil, line[len(text):]
 		}
 		if t := bytes.TrimLeft(text, " "); len(t) > 0 && t[0] == '.' {
 			put(ansiRed, text)
