@@ -196,16 +196,6 @@ func (c *Cubin) HasMercury() bool {
 	return false
 }
 
-// HasDebug reports whether the cubin carries debug information.
-func (c *Cubin) HasDebug() bool {
-	for i := range c.sections {
-		if n := c.sections[i].Name; n == ".debug_info" || strings.HasPrefix(n, ".nv_debug_") {
-			return true
-		}
-	}
-	return false
-}
-
 // A Symbol is an entry of the symbol table.
 type Symbol struct {
 	Name    string

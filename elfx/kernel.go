@@ -231,9 +231,9 @@ func (k *Kernel) Demangled() string { return Demangle(k.Name) }
 // Demangle returns the C++ spelling of a mangled name, or name itself.
 func Demangle(name string) string { return demangled(name) }
 
-// QualifiedName returns the C++ name of a function without return type, parameters and
+// qualifiedName returns the C++ name of a function without return type, parameters and
 // template arguments, such as ns::gemm, or name itself where it is not mangled.
-func QualifiedName(name string) string {
+func qualifiedName(name string) string {
 	return demangled(name, demangle.NoParams, demangle.NoTemplateParams)
 }
 
@@ -453,7 +453,7 @@ func (k *Kernel) Matches(glob string) bool {
 	if MatchGlob(glob, full) {
 		return true
 	}
-	name := QualifiedName(k.Name)
+	name := qualifiedName(k.Name)
 	return MatchGlob(glob, name) || MatchGlob(glob, lastName(name))
 }
 

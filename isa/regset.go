@@ -116,15 +116,6 @@ func (s RegSet) Minus(t RegSet) RegSet {
 	return s
 }
 
-// Overlaps reports whether a register is in both s and t.
-func (s *RegSet) Overlaps(t *RegSet) bool {
-	x := uint64(s.P&t.P) | uint64(s.UP&t.UP) | uint64(s.B&t.B)
-	for i := range s.R {
-		x |= s.R[i]&t.R[i] | s.UR[i]&t.UR[i]
-	}
-	return x != 0
-}
-
 // IsEmpty reports whether no register is in s.
 func (s *RegSet) IsEmpty() bool { return *s == RegSet{} }
 

@@ -53,7 +53,7 @@ func aliasesOff(v *isa.Variant) *isa.Variant {
 			p.Table[n+i] = p.Table[i&keep]
 		}
 	}
-	Simplify(&off)
+	simplify(&off)
 	return &off
 }
 

@@ -74,7 +74,7 @@ func PlainWords(v *isa.Variant) []isa.Word {
 // holds reports whether v, a variant of t, is right about ws, words of its own, and about
 // its limits.
 func holds(o *session, v *isa.Variant, t *isa.Table, ws []isa.Word) bool {
-	all := slices.Concat(ws, probes(v, ws[0]), EachValue(t, v, ws[0]))
+	all := slices.Concat(ws, probes(v, ws[0]), eachValue(t, v, ws[0]))
 	for i, a := range o.Ask(all) {
 		if m, miss := compare(t, all[i], a); miss && (a.OK || m.in.Status != isa.StatusUnknown) {
 			return false
@@ -138,9 +138,9 @@ func (l *run) cousin(o *session, k key, hard []isa.Word) (Result, bool) {
 	return Result{}, false
 }
 
-// EachValue returns w, a word of v, with each value of each field of at most 8 bits that
+// eachValue returns w, a word of v, with each value of each field of at most 8 bits that
 // chooses a text, as far as t thinks them legal.
-func EachValue(t *isa.Table, v *isa.Variant, w isa.Word) []isa.Word {
+func eachValue(t *isa.Table, v *isa.Variant, w isa.Word) []isa.Word {
 	var ws []isa.Word
 	for _, p := range v.Template {
 		for _, test := range p.Tests {

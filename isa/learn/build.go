@@ -75,7 +75,7 @@ func (c *class) variant() *isa.Variant {
 	if c.o.QuietNaN {
 		v = quietNaNs(v)
 	}
-	Simplify(v)
+	simplify(v)
 	v.Template = joinPieces(v.Template)
 	// A bit that the base hides may be part of what another form prints.
 	for _, f := range usedFields(v) {

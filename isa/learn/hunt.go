@@ -42,7 +42,7 @@ func (l *run) hunt(os []*session, round uint64) (hunted, total int, err error) {
 		ws := Sample(t, v, samplesPerVariant)
 		words = append(words, ws...)
 		if len(ws) > 0 {
-			words = append(words, EachValue(t, v, ws[0])...)
+			words = append(words, eachValue(t, v, ws[0])...)
 		}
 	}
 	wrong := make([]int, len(os))

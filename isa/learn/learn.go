@@ -111,7 +111,7 @@ func newRun(opt Options, quietNaN bool) *run {
 			if quietNaN {
 				r.Variant = quietNaNs(r.Variant)
 			}
-			Simplify(r.Variant)
+			simplify(r.Variant)
 		}
 		l.known[key{r.Opcode, r.Class}] = r
 	}

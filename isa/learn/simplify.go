@@ -7,11 +7,11 @@ import (
 	"github.com/cupatch/cupatch/isa"
 )
 
-// Simplify rewrites the choices of v without changing what any word means: which values
+// simplify rewrites the choices of v without changing what any word means: which values
 // are refused, or of another class, is said once, in a piece without text, and the pieces
 // with text forget the bits that they tested for nothing else. So the field that a modifier
 // stands in is the field that decides it.
-func Simplify(v *isa.Variant) {
+func simplify(v *isa.Variant) {
 	var holes, rest []isa.Piece
 	for _, p := range v.Template {
 		h, ok := holesOf(&p)

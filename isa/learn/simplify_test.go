@@ -19,11 +19,11 @@ func TestSimplify(t *testing.T) {
 	for _, v := range table.Variants() {
 		w := *v
 		w.Template = append([]isa.Piece{}, v.Template...)
-		Simplify(&w)
+		simplify(&w)
 		w.Normalize()
 		again := w
 		again.Template = append([]isa.Piece{}, w.Template...)
-		Simplify(&again)
+		simplify(&again)
 		again.Normalize()
 		if !reflect.DeepEqual(w, again) {
 			t.Errorf("%s: a second time changes it\n%v\n%v", v.Class, w.Template, again.Template)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
@@ -20,53 +19,6 @@ type Case struct {
 // read and, behind an arrow, those written.
 func (c Case) String() string {
 	return strings.TrimRight(fmt.Sprintf("%s %s -> %s", c.Word, c.Marks.Reads, c.Marks.Writes), " ")
-}
-
-// ParseCase reads what String prints.
-func ParseCase(line string) (Case, error) {
-	var c Case
-	words := strings.Fields(line)
-	if len(words) < 3 {
-		return c, fmt.Errorf("%q is no case", line)
-	}
-	lo, err1 := strconv.ParseUint(strings.TrimSuffix(words[0], ","), 0, 64)
-	hi, err2 := strconv.ParseUint(words[1], 0, 64)
-	if err1 != nil || err2 != nil {
-		return c, fmt.Errorf("%q is no case", line)
-	}
-	c.Word = isa.Word{Lo: lo, Hi: hi}
-	set := &c.Marks.Reads
-	for _, w := range words[2:] {
-		if w == "->" {
-			set = &c.Marks.Writes
-			continue
-		}
-		if err := addRegisters(set, w); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
-}
-
-// addRegisters puts a register or a run, such as R4 or R4-R7, into set.
-func addRegisters(set *isa.RegSet, s string) error {
-	first, last, run := strings.Cut(s, "-")
-	if !run {
-		last = first
-	}
-	letters := strings.TrimRight(first, "0123456789")
-	for f := isa.FileR; f <= isa.FileB; f++ {
-		if f.String() != letters {
-			continue
-		}
-		a, err1 := strconv.Atoi(first[len(letters):])
-		b, err2 := strconv.Atoi(strings.TrimPrefix(last, letters))
-		if err1 == nil && err2 == nil && a <= b {
-			set.Add(f, a, b-a+1)
-			return nil
-		}
-	}
-	return fmt.Errorf("%q names no registers", s)
 }
 
 // Record asks o for cases of the classes of t for which want is true: of each some words

@@ -2,10 +2,12 @@ package liferange
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,7 +44,7 @@ func TestRecorded(t *testing.T) {
 				continue
 			}
 			cases++
-			c, err := ParseCase(line)
+			c, err := parseCase(line)
 			if err != nil {
 				t.Fatalf("%s:%d: %v", name, i+1, err)
 			}
@@ -142,4 +144,51 @@ func TestFacts(t *testing.T) {
 			t.Errorf("%s: %q lacks %s", class, got, want)
 		}
 	}
+}
+
+// parseCase reads what String prints.
+func parseCase(line string) (Case, error) {
+	var c Case
+	words := strings.Fields(line)
+	if len(words) < 3 {
+		return c, fmt.Errorf("%q is no case", line)
+	}
+	lo, err1 := strconv.ParseUint(strings.TrimSuffix(words[0], ","), 0, 64)
+	hi, err2 := strconv.ParseUint(words[1], 0, 64)
+	if err1 != nil || err2 != nil {
+		return c, fmt.Errorf("%q is no case", line)
+	}
+	c.Word = isa.Word{Lo: lo, Hi: hi}
+	set := &c.Marks.Reads
+	for _, w := range words[2:] {
+		if w == "->" {
+			set = &c.Marks.Writes
+			continue
+		}
+		if err := addRegisters(set, w); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// addRegisters puts a register or a run, such as R4 or R4-R7, into set.
+func addRegisters(set *isa.RegSet, s string) error {
+	first, last, run := strings.Cut(s, "-")
+	if !run {
+		last = first
+	}
+	letters := strings.TrimRight(first, "0123456789")
+	for f := isa.FileR; f <= isa.FileB; f++ {
+		if f.String() != letters {
+			continue
+		}
+		a, err1 := strconv.Atoi(first[len(letters):])
+		b, err2 := strconv.Atoi(strings.TrimPrefix(last, letters))
+		if err1 == nil && err2 == nil && a <= b {
+			set.Add(f, a, b-a+1)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q names no registers", s)
 }

@@ -19,15 +19,15 @@ func (o Operand) Plain() string {
 // Register, without sign, absolute value and selector; of an address its base
 // Register; of anything else the text.
 func (o Operand) Value() string {
-	if lo, hi, ok := o.Register(); ok {
+	if lo, hi, ok := o.register(); ok {
 		return string(o)[lo:hi]
 	}
 	return o.Plain()
 }
 
-// Register returns where the operand's register stands: that of a plain register
+// register returns where the operand's register stands: that of a plain register
 // operand, or the base register of an address.
-func (o Operand) Register() (lo, hi int, ok bool) {
+func (o Operand) register() (lo, hi int, ok bool) {
 	s := string(o)
 	if at := o.Address(); at >= 0 {
 		lo = at
@@ -111,7 +111,7 @@ func ParseInteger(s string) (int64, bool) {
 
 // WithRegister returns the operand with its register replaced, all else kept.
 func (o Operand) WithRegister(r string) (string, bool) {
-	lo, hi, ok := o.Register()
+	lo, hi, ok := o.register()
 	if !ok {
 		return "", false
 	}

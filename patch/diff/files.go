@@ -65,19 +65,6 @@ func sameBytes(a, b *elfx.File) bool {
 	return bytes.Equal(p[from:], q[from:])
 }
 
-// Cubins compares two cubins.
-func Cubins(a, b *elfx.Cubin, opt Options) (*Result, error) {
-	x, err := elfx.Open("a", a.Data(), nil)
-	if err != nil {
-		return nil, err
-	}
-	y, err := elfx.Open("b", b.Data(), nil)
-	if err != nil {
-		return nil, err
-	}
-	return Files(x, y, opt)
-}
-
 // A comparer is a comparison of two files at work.
 type comparer struct {
 	opt   Options

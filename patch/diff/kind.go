@@ -77,8 +77,8 @@ var levels = []struct {
 	{"nomods", allKinds &^ (Wrapping | Metadata | Loader | Control | Registers | Modifiers)},
 }
 
-// LevelNames returns the names that ParseLevel knows, the strictest first.
-func LevelNames() []string {
+// levelNames returns the names that ParseLevel knows, the strictest first.
+func levelNames() []string {
 	var out []string
 	for _, l := range levels {
 		out = append(out, l.name)
@@ -93,7 +93,7 @@ func ParseLevel(s string) (Kinds, error) {
 			return l.kinds, nil
 		}
 	}
-	return 0, fmt.Errorf("level %q: want %s", s, strings.Join(LevelNames(), ", "))
+	return 0, fmt.Errorf("level %q: want %s", s, strings.Join(levelNames(), ", "))
 }
 
 // A Class says how far two kernels agree.

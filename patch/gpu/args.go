@@ -39,10 +39,6 @@ func (a *Arg) Size() int {
 	return 8
 }
 
-// Buffer reports whether the argument is a buffer, and returns the type and the number
-// of its elements.
-func (a *Arg) Buffer() (t Type, count int64, ok bool) { return a.typ, a.count, a.kind == argBuffer }
-
 // bytes returns the size of a buffer.
 func (a *Arg) bytes() int64 { return a.count * int64(a.typ.Size()) }
 

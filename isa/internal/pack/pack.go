@@ -13,9 +13,9 @@ import (
 // Index is the name of the index of the instruction tables, which isa.IndexTables makes.
 const Index = "index"
 
-// Folder is the folder, below that of the instruction tables, of what instructions read
+// folder is the folder, below that of the instruction tables, of what instructions read
 // and write.
-const Folder = "effects"
+const folder = "effects"
 
 // Texts returns the instruction tables in the folder dir by the names of their
 // architectures.
@@ -35,7 +35,7 @@ func Effects(dir string) (map[string][]byte, error) {
 	}
 	defer enc.Close()
 	files := map[string][]byte{}
-	err = each(filepath.Join(dir, Folder), func(arch string, text []byte) { files[arch+".effects.zst"] = enc.EncodeAll(text, nil) })
+	err = each(filepath.Join(dir, folder), func(arch string, text []byte) { files[arch+".effects.zst"] = enc.EncodeAll(text, nil) })
 	return files, err
 }
 
