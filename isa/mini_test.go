@@ -9,7 +9,7 @@ import (
 	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
-// miniTable returns a small table, made by hand.
+// miniTable returns a small table, made by hand. The tests of patch use it too.
 func miniTable(tb testing.TB) *Table {
 	text, err := os.ReadFile("testdata/mini.txt")
 	if err != nil {
@@ -47,6 +47,9 @@ func TestMiniOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	var words []Word
 	for _, v := range tab.Variants() {
+		if v.Class == "qgmma" { // made up
+			continue
+		}
 		for range 300 {
 			used := usedBits(v)
 			if r.IntN(3) == 0 {

@@ -39,25 +39,15 @@ func assemble(tb testing.TB, t *isa.Table, lines string) []isa.Word {
 			list = append(list, l)
 		}
 	}
+	for name, at := range labels {
+		for i := range list {
+			list[i] = strings.ReplaceAll(list[i], name, fmt.Sprintf("%#x", at*isa.WordSize))
+		}
+	}
+	code := patchtest.Code(tb, t, strings.Join(list, "\n"))
 	var out []isa.Word
-	for i, l := range list {
-		ctl := isa.DefaultControl
-		if strings.HasPrefix(l, "[") {
-			code, rest, _ := strings.Cut(l, " ")
-			c, err := isa.ParseControl(code)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			ctl, l = c, rest
-		}
-		for name, at := range labels {
-			l = strings.ReplaceAll(l, name, fmt.Sprintf("%#x", at*isa.WordSize))
-		}
-		w, err := t.Encode(l, uint64(i)*isa.WordSize, nil)
-		if err != nil {
-			tb.Fatalf("%s: %v", l, err)
-		}
-		out = append(out, ctl.Set(w))
+	for ; len(code) > 0; code = code[isa.WordSize:] {
+		out = append(out, isa.LoadWord(code))
 	}
 	return out
 }

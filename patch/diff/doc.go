@@ -2,7 +2,7 @@
 // kind of difference there is: none, another wrapping, only scheduling, only registers,
 // only modifiers, or other code, and where.
 //
-// [Files] compares two files of any kind that package elfx reads, [Cubins] two cubins.
+// [Files] compares two files of any kind that package elfx reads.
 // [Code.Hash] computes a hash of a kernel that is equal where the code is.
 //
 // # Promise

@@ -3,7 +3,6 @@
 package patchtest
 
 import (
-	_ "embed"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,18 +14,15 @@ import (
 	"github.com/cupatch/cupatch/patch/listing"
 )
 
-//go:embed mini.txt
-var mini string
-
 // MiniTable returns a small table made by hand, so that the tests here do not depend on
 // what is learned. The encodings are those of sm_90 except that QGMMA is cut down.
 func MiniTable(tb testing.TB) *isa.Table {
 	tb.Helper()
-	f, err := isa.ParseTable(mini, nil)
+	t, err := code.ReadTable(Path("isa/testdata/mini.txt"))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return isa.NewTable(f.Arch, f.Variants)
+	return t
 }
 
 // Code assembles lines of a listing.
