@@ -18,7 +18,8 @@ import (
 const extractUsage = `usage: cupatch extract [OPTIONS] FILE…
        cupatch extract --rebuild OUT.fatbin [OPTIONS] FILE…
 
-Writes each cubin and PTX of FILE to a file of its own. FILE is anything that ls reads; FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx name single entries.
+Writes each cubin and PTX of FILE to a file of its own. FILE is anything that ls reads;
+FILE#12, FILE#3-9, FILE#sm_90 and FILE#ptx select entries.
 
   -o, --output DIR     folder for the files, created if needed (default: this one);
                        - writes the single selected entry to standard output

@@ -12,10 +12,10 @@ import (
 
 const fatbinUsage = `usage: cupatch fatbin [OPTIONS] -o OUT.fatbin [ARCH=]FILE…
 
-Makes one fatbin of cubins and PTX, with an entry for each FILE, in that order. Without
-compression it is byte for byte what NVIDIA's fatbinary makes; PTX loses its comments and
-indentation, as there. The architecture is the one that FILE names, or ARCH: sm_100f for a
-cubin that does not record its suffix f.
+Writes a fatbin with one entry for each FILE, a cubin or PTX, in that order. Without
+compression it is byte for byte what NVIDIA's fatbinary writes; like fatbinary, it removes
+comments and indentation from PTX. The architecture is read from FILE unless ARCH is
+given: a cubin does not record the suffix f, so sm_100f has to be.
 
   -o, --output OUT     the fatbin; - for standard output
       --algo ALGO      how PTX is compressed: zstd (default), lz4 or none

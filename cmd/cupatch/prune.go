@@ -15,23 +15,23 @@ import (
 
 const pruneUsage = `usage: cupatch prune --keep ENTRIES [OPTIONS] FILE
 
-Removes GPU code from FILE: a fatbin, a host program, library or object, an archive, or a
-wheel or other zip file, whose RECORD follows.
-What is not kept is taken out, what points to the rest follows, and the file becomes
-smaller. The program still starts; a fatbin without entries stays as an empty one.
+Removes all GPU code from FILE except the entries that --keep names, so that the file
+becomes smaller. FILE is a fatbin, a host program, library or object, an archive, or a
+wheel or other zip file; a wheel's RECORD is updated. Pointers to fatbins are updated, and
+programs still start. A fatbin that loses all its entries stays, empty.
 
-      --keep ENTRIES   what stays: sm_90, compute_90, ptx, 12, 3-9, as after FILE#;
-                       repeatable
+      --keep ENTRIES   entries to keep, written as after FILE#: sm_90, compute_90, ptx,
+                       12, 3-9; repeatable
   -o, --output OUT     write the result to OUT (- for standard output)
   -i, --in-place       change FILE itself
-      --no-grow        refuse a result that is larger than FILE
-      --backup SUFFIX  with -i: keep the old FILE under its name with SUFFIX
-                       appended: --backup .orig
+      --no-grow        fail if FILE would grow
+      --backup SUFFIX  with -i, keep the old file as FILE+SUFFIX: --backup .orig
 
-Of a program or library whole pages are cut out. Strip it before, not after: where cupatch
-has to move the table of program headers, which it says, strip damages the file.
+Only whole pages can be cut out of a program or library. Run strip before prune, not
+after: if cupatch has to move the table of program headers (it says so), strip would
+damage the file.
 
-exit status: 0; 1 if --keep names nothing that FILE has; 2 trouble.
+exit status: 0 done; 1 a --keep matches no entry of FILE; 2 trouble.
 
 examples:
   cupatch prune --keep sm_90 --keep ptx -o small.so libfoo.so
@@ -40,17 +40,18 @@ examples:
 
 const recompressUsage = `usage: cupatch recompress --algo ALGO [OPTIONS] FILE
 
-Compresses the GPU code in FILE in another way: to make it smaller, or for a driver or
-tool that does not know zstd (CUDA before 12.4). The code itself stays the same.
+Changes how the GPU code in FILE is compressed: to make the file smaller, or for drivers
+and tools that do not know zstd (CUDA before 12.4). The code itself stays the same.
 
       --algo ALGO      zstd, lz4 or none
-      --level N        1 (fast) to 19 (small); without it a good one that takes time
+      --level N        1 (fast) to 19 (small); the default compresses well and is slow
   -o, --output OUT     write the result to OUT (- for standard output)
   -i, --in-place       change FILE itself
-      --no-grow        refuse a result that is larger than FILE
-      --backup SUFFIX  with -i: keep the old FILE under its name with SUFFIX appended
+      --no-grow        fail if FILE would grow
+      --backup SUFFIX  with -i, keep the old file as FILE+SUFFIX: --backup .orig
 
-What does not become smaller is stored. FILE is what prune takes.
+FILE is anything that prune accepts. Entries that compression does not make smaller are
+stored uncompressed.
 
 examples:
   cupatch recompress --algo zstd -o small.so libfoo.so

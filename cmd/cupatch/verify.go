@@ -11,10 +11,9 @@ import (
 const verifyUsage = `usage: cupatch verify OLD NEW [--report REPORT]
 
 Proves that NEW is OLD with exactly the edits of REPORT, or lists all other differences,
-by entry, section and instruction. Without a report, NEW must equal OLD. Every
-byte of both files is compared: it is equal, or part of an edit, or of an entry that was
-compressed again and whose content is proved. NEW must also have the hash that the
-report gives its output.
+by entry, section and instruction. Without a report, NEW must equal OLD. Every byte of
+both files is compared; where an entry was compressed again, what it holds is compared
+instead. NEW must also have the hash that the report gives for its output.
 
       --report FILE    the intended edits
       --limit N        list at most N differences (default 100, 0: all)
