@@ -112,6 +112,15 @@ func TestCfgSchema(t *testing.T) {
 	})
 }
 
+// TestStatsSchema does the same for stats.
+func TestStatsSchema(t *testing.T) {
+	checkSchema(t, "stats", []string{"stats", "--json", "--full"}, [][]string{
+		{data + "cubin/new/sm_90/inline.cubin"}, {data + "cubin/old/sm_75/names.cubin"}, {data + "cubin/new/sm_120/control.cubin"},
+		{data + "cubin/new/sm_75/spills.cubin"}, {data + "cubin/new/sm_90/atomics.cubin"}, {data + "fatbin/zstd.fatbin"}, {unknownWords(t)},
+		{data + "cubin/new/sm_90/shared.cubin", "--total"},
+	})
+}
+
 // checkSchema validates what a command prints, one document a line, by docs/NAME.schema.json,
 // which names no key that it never prints.
 func checkSchema(t *testing.T, name string, command []string, inputs [][]string) {

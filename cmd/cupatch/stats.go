@@ -19,21 +19,25 @@ const statsUsage = `usage: cupatch stats [OPTIONS] FILE…
 
 Counts, for each kernel: instructions by opcode; loads and stores by cache hint,
 prefetch size, width and order; stall cycles, yields, scoreboards and waits; reuse
-flags; registers.
+flags; registers: how many are taken at once at most, and where; its loops and what they
+are made of; sources that collide in the register file; what goes through local memory.
 
   -a, --arch ARCH     only cubins for ARCH; repeatable
   -k, --kernel GLOB   only kernels of this mangled, C++ or bare name; repeatable
-      --total         one count over all kernels
+      --total         one count over all kernels, without what belongs to a kernel
+      --full          also count mnemonics with all their modifiers
       --json          one JSON object a line for each kernel
       --max-entry N   refuse entries larger than N when decompressed
 
-The code hash can be used in [guard.kernels] of a recipe.
+The code hash can be used in [guard.kernels] of a recipe. docs/stats.md says how things
+are counted; docs/stats.schema.json describes the JSON.
 
 exit status: 0 done; 1 if -a, -k and FILE#ENTRY select nothing; 2 trouble.
 
 examples:
   cupatch stats -k 'gemm*' libfoo.so
   cupatch stats --json kernel.cubin | jq .opcodes
+  cupatch stats --full --total libfoo.so
 `
 
 func init() {
@@ -45,6 +49,7 @@ type statsRun struct {
 	*env
 	narrowing
 	json   bool
+	full   bool
 	total  *stats.Stats // of --total
 	found  bool         // there is something that -a, -k and the rest choose
 	status int
@@ -59,7 +64,9 @@ type jsonStats struct {
 	Demangled string `json:"demangled,omitempty"`
 	CodeHash  string `json:"code_sha256,omitempty"`
 	Registers int    `json:"registers,omitempty"`
+	Stack     int    `json:"stack,omitempty"` // bytes of local memory for a thread, as the cubin says
 	*stats.Stats
+	*stats.Details
 }
 
 func runStats(e *env, args []string) error {
@@ -68,6 +75,7 @@ func runStats(e *env, args []string) error {
 	r.narrowing.flags(fs)
 	total := fs.Bool("total", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
+	fs.BoolVar(&r.full, "full", false, "")
 	files, err := e.parse(fs, args)
 	if err != nil {
 		return err
@@ -76,7 +84,7 @@ func runStats(e *env, args []string) error {
 		return e.usagef("stats needs a FILE")
 	}
 	if *total {
-		r.total = stats.New()
+		r.total = r.newStats()
 	}
 	opt, err := r.options()
 	if err != nil {
@@ -93,6 +101,15 @@ func runStats(e *env, args []string) error {
 		r.print(r.stdout, jsonStats{Stats: r.total}, "all kernels")
 	}
 	return silent(status)
+}
+
+// newStats returns empty counts.
+func (r *statsRun) newStats() *stats.Stats {
+	s := stats.New()
+	if r.full {
+		s.Mnemonics = map[string]int{}
+	}
+	return s
 }
 
 func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
@@ -158,16 +175,16 @@ func (r *statsRun) begin(e *elfx.Entry, t *code.Target, err error) (*statsCubin,
 
 // count counts some kernels.
 func (r *statsRun) count(f *elfx.File, s *statsCubin, kernels []*elfx.Kernel) *statsText {
-	out := &statsText{kernels: len(kernels), total: stats.New()}
+	out := &statsText{kernels: len(kernels), total: r.newStats()}
 	for _, k := range kernels {
-		n := stats.New()
+		n := r.newStats()
 		n.Count(s.target.Table, k.Data())
 		if r.total != nil {
 			out.total.Add(n)
 			continue
 		}
 		j := jsonStats{
-			File: f.Name, Arch: s.entry.ArchOf(s.target.Cubin), Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stats: n,
+			File: f.Name, Arch: s.entry.ArchOf(s.target.Cubin), Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stack: max(k.Stack, 0), Stats: n, Details: stats.Describe(s.target.Table, s.target.Kernel(k)),
 		}
 		if f.Kind != elfx.FileCubin {
 			j.Entry = s.entry.Number
@@ -201,11 +218,14 @@ func (r *statsRun) print(w io.Writer, j jsonStats, title string) {
 	fmt.Fprintf(w, "  stall cycles  %d (%s)\n", s.Stall, plural(s.Yields, "yield", "yields"))
 	fmt.Fprintf(w, "  scoreboards   %d set, %s\n", s.ScoreboardsSet, plural(s.Waits, "wait", "waits"))
 	fmt.Fprintf(w, "  reuse flags   %d of %d register sources (%s)\n", s.Reuse, s.Sources, percent(s.Reuse, s.Sources))
+	if j.Details != nil {
+		printDetails(w, j)
+	}
 	for _, g := range []struct {
 		name string
 		m    map[string]int
 		by   stats.CountsBy
-	}{{"opcodes", s.Opcodes, nil}, {"loads", s.Loads, s.LoadsBy}, {"stores", s.Stores, s.StoresBy}, {"atomics", s.Atomics, s.AtomicsBy}} {
+	}{{"opcodes", s.Opcodes, nil}, {"mnemonics", s.Mnemonics, nil}, {"loads", s.Loads, s.LoadsBy}, {"stores", s.Stores, s.StoresBy}, {"atomics", s.Atomics, s.AtomicsBy}} {
 		if len(g.m) == 0 {
 			continue
 		}

@@ -14,9 +14,10 @@ type Stats struct {
 	Instructions   int            `json:"instructions"`
 	Unknown        int            `json:"unknown,omitempty"` // words without text
 	Opcodes        map[string]int `json:"opcodes"`
-	Loads          map[string]int `json:"loads"`   // by opcode, width, cache hint, prefetch size, order
-	Stores         map[string]int `json:"stores"`  // the same
-	Atomics        map[string]int `json:"atomics"` // the same
+	Mnemonics      map[string]int `json:"mnemonics,omitempty"` // with all modifiers; counted where it is not nil
+	Loads          map[string]int `json:"loads"`               // by opcode, width, cache hint, prefetch size, order
+	Stores         map[string]int `json:"stores"`              // the same
+	Atomics        map[string]int `json:"atomics"`             // the same
 	LoadsBy        CountsBy       `json:"loads_by"`
 	StoresBy       CountsBy       `json:"stores_by"`
 	AtomicsBy      CountsBy       `json:"atomics_by"`
@@ -53,6 +54,7 @@ func New() *Stats {
 func (s *Stats) Count(t *isa.Table, data []byte) {
 	var variants []int             // by their numbers
 	accesses := map[isa.Word]int{} // by the bits that decide the opcode's text
+	mnemonics := map[isa.Word]int{}
 	for off := 0; off+isa.WordSize <= len(data); off += isa.WordSize {
 		w := isa.LoadWord(data[off:])
 		s.Instructions++
@@ -72,6 +74,12 @@ func (s *Stats) Count(t *isa.Table, data []byte) {
 		if in.Traits()&isa.HasMemory != 0 {
 			accesses[w.And(t.OpcodeBits(w))]++
 		}
+		if s.Mnemonics != nil {
+			mnemonics[w.And(t.OpcodeBits(w))]++
+		}
+	}
+	for w, n := range mnemonics {
+		s.Mnemonics[t.Decode(w).Opcode()] += n
 	}
 	for i, n := range variants {
 		if n > 0 {
@@ -141,7 +149,7 @@ func (s *Stats) access(t *isa.Table, in isa.Inst, n int) {
 
 // Add adds the counts of another kernel.
 func (s *Stats) Add(o *Stats) {
-	for _, m := range [][2]map[string]int{{s.Opcodes, o.Opcodes}, {s.Loads, o.Loads}, {s.Stores, o.Stores}, {s.Atomics, o.Atomics}} {
+	for _, m := range [][2]map[string]int{{s.Opcodes, o.Opcodes}, {s.Mnemonics, o.Mnemonics}, {s.Loads, o.Loads}, {s.Stores, o.Stores}, {s.Atomics, o.Atomics}} {
 		for k, n := range m[1] {
 			m[0][k] += n
 		}
