@@ -192,6 +192,15 @@ func TestWrapping(t *testing.T) {
 	}
 }
 
+// PTX that is not compressed has zeros after it, which are no difference.
+func TestStoredPTX(t *testing.T) {
+	for _, b := range []string{"fatbin/lz4.fatbin", "fatbin/zstd.fatbin"} {
+		if r := compareFiles(t, "fatbin/stored.fatbin", b, Options{}); r.Kinds != Wrapping || r.Different() {
+			t.Errorf("%s: %s (%s)", b, r.CountsLine(), r.Kinds)
+		}
+	}
+}
+
 // TestNothing compares files that have no kernel in common.
 func TestNothing(t *testing.T) {
 	for _, p := range [][2]string{

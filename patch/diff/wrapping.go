@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -141,11 +142,11 @@ func meaningsOf(x *index, kind elfx.Kind) []string {
 }
 
 // meaningOf returns the hash of what an entry means: of PTX without comments, white space,
-// the times and sizes of source files, and what changes in names from build to build; of
-// anything else its bytes.
+// the times and sizes of source files, the zeros that fill its place where it is not
+// compressed, and what changes in names from build to build; of anything else its bytes.
 func meaningOf(kind elfx.Kind, data []byte) Hash {
 	if kind == elfx.KindPTX {
-		return hashPTX(data)
+		return hashPTX(bytes.TrimRight(data, "\x00"))
 	}
 	return sha256.Sum256(data)
 }
