@@ -19,6 +19,7 @@ then by similarity. Each pair has one class, from the strongest agreement to the
   hidden          equal text and control codes, other bits differ
   control-only    only control codes differ
   registers-only  equal after renaming registers (control codes may differ)
+  reordered       the same instructions in another order that keeps every dependence
   modifiers-only  the same opcodes and operands (the rest may differ)
   code            other instructions
 
@@ -29,9 +30,11 @@ then by similarity. Each pair has one class, from the strongest agreement to the
                         text       instructions as text, resources, data, names
                         nocontrol  code, but not control codes or loader
                         noregs     nocontrol, but not the choice of registers
-                        nomods     noregs, but not modifiers
-      --ignore KINDS  what else does not count: hidden, control, registers, modifiers,
-                      code, resources, data, names, unpaired, loader, metadata, wrapping
+                        noorder    noregs, but not the order of instructions
+                        nomods     noorder, but not modifiers
+      --ignore KINDS  what else does not count: hidden, control, registers, order,
+                      modifiers, code, resources, data, names, unpaired, loader,
+                      metadata, wrapping
   -k, --kernel GLOB   only kernels of this mangled, C++ or bare name; repeatable
       --only GLOB     the same as --kernel
   -a, --arch ARCH     only cubins for ARCH; repeatable

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"bytes"
 	"io/fs"
 	"math/rand"
 	"path/filepath"
@@ -96,4 +97,16 @@ func TestCorpus(t *testing.T) {
 	if err != nil || n == 0 {
 		t.Skip("no corpus: scripts/corpus makes it", err)
 	}
+}
+
+// The name of a section that is not that of its kernel's symbol says the same both ways.
+func TestDamagedName(t *testing.T) {
+	p := readCubin(t, pairs+"sm_90/calls_rel.cubin")
+	at := bytes.Index(p, []byte(".text.thrice"))
+	if at < 0 {
+		t.Fatal("no section .text.thrice")
+	}
+	q := slices.Clone(p)
+	q[at+len(".text.t")] = 'z'
+	bothWays(t, p, q)
 }

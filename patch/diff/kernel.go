@@ -30,7 +30,7 @@ func (k OpKind) String() string { return opNames[k] }
 type Op struct {
 	Kind  OpKind
 	A, B  int32
-	Kinds Kinds // of a change
+	Kinds Kinds // of a change; of a move in a kernel of the class [Reordered]: Control or none
 }
 
 // A ModifierChange counts instructions whose modifier changed in the same way.
@@ -82,6 +82,7 @@ func Compare(a, b *Code) *CodeDiff {
 		}
 		return d
 	case a.Len() == b.Len() && d.inPlace():
+	case a.Len() == b.Len() && bytes.Equal(a.rest(), b.rest()) && d.reorder():
 	default:
 		d.Class, d.Kinds = CodeDiffers, Other
 		d.align()
@@ -215,14 +216,16 @@ func (d *CodeDiff) count() {
 			d.Inserted++
 		case OpMove:
 			d.Moved++
-		case OpChange:
-			d.Changed++
-			for _, name := range o.Kinds.List() {
-				d.Counts[name]++
-			}
-			if o.Kinds&Modifiers != 0 {
-				d.countModifiers(o, mods)
-			}
+		}
+		if o.Kinds == 0 {
+			continue
+		}
+		d.Changed++
+		for _, name := range o.Kinds.List() {
+			d.Counts[name]++
+		}
+		if o.Kinds&Modifiers != 0 {
+			d.countModifiers(o, mods)
 		}
 	}
 	for m, n := range mods {
@@ -304,11 +307,11 @@ func (d *CodeDiff) Fields(o Op) []FieldChange { return d.appendFields(nil, o) }
 
 // appendFields appends to dst what Fields returns.
 func (d *CodeDiff) appendFields(dst []FieldChange, o Op) []FieldChange {
-	if o.Kind != OpChange {
+	if o.Kinds == 0 {
 		return dst
 	}
 	dst = compareWords(dst, d.A, d.B, int(o.A), int(o.B))
-	if d.targetDiffers(int(o.A), int(o.B)) {
+	if o.Kind == OpChange && d.targetDiffers(int(o.A), int(o.B)) {
 		dst = append(dst, FieldChange{Other, "target", d.A.reference(int(o.A)), d.B.reference(int(o.B))})
 	}
 	return dst

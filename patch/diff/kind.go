@@ -10,11 +10,12 @@ import (
 // Kinds is a set of kinds of difference.
 type Kinds uint16
 
-// The kinds of difference. The first five are those of instructions.
+// The kinds of difference. The first six are those of instructions.
 const (
 	Hidden    Kinds = 1 << iota // bits that neither text nor control code shows
 	Control                     // the control code, reuse flags and batch number
 	Registers                   // which registers are used, consistently renamed
+	Order                       // the order of instructions, every dependence kept
 	Modifiers                   // modifiers of the opcode
 	Other                       // anything else in the code
 	Resources                   // registers, stack, shared memory, attributes
@@ -26,10 +27,10 @@ const (
 	Wrapping                    // container, compression, order, PTX, what surrounds the cubins
 
 	allKinds  = Wrapping<<1 - 1
-	codeKinds = Hidden | Control | Registers | Modifiers | Other
+	codeKinds = Hidden | Control | Registers | Order | Modifiers | Other
 )
 
-var kindNames = []string{"hidden", "control", "registers", "modifiers", "code", "resources", "data", "names", "unpaired", "loader", "metadata", "wrapping"}
+var kindNames = []string{"hidden", "control", "registers", "order", "modifiers", "code", "resources", "data", "names", "unpaired", "loader", "metadata", "wrapping"}
 
 // List returns the names of the kinds in k.
 func (k Kinds) List() []string {
@@ -74,7 +75,8 @@ var levels = []struct {
 	{"text", allKinds &^ (Wrapping | Metadata | Loader | Hidden)},
 	{"nocontrol", allKinds &^ (Wrapping | Metadata | Loader | Control)},
 	{"noregs", allKinds &^ (Wrapping | Metadata | Loader | Control | Registers)},
-	{"nomods", allKinds &^ (Wrapping | Metadata | Loader | Control | Registers | Modifiers)},
+	{"noorder", allKinds &^ (Wrapping | Metadata | Loader | Control | Registers | Order)},
+	{"nomods", allKinds &^ (Wrapping | Metadata | Loader | Control | Registers | Order | Modifiers)},
 }
 
 // levelNames returns the names that ParseLevel knows, the strictest first.
@@ -106,12 +108,13 @@ const (
 	HiddenOnly                 // text and control codes are the same, other bits are not
 	ControlOnly                // only control codes differ, and perhaps hidden bits
 	RegistersOnly              // the same after a renaming of registers; control codes may differ
+	Reordered                  // the same instructions in another order, every dependence kept; control codes may differ
 	ModifiersOnly              // the same opcodes and operands; the rest may differ
 	CodeDiffers
 	numClasses
 )
 
-var classNames = [numClasses]string{"identical", "same-code", "hidden", "control-only", "registers-only", "modifiers-only", "code"}
+var classNames = [numClasses]string{"identical", "same-code", "hidden", "control-only", "registers-only", "reordered", "modifiers-only", "code"}
 
 func (c Class) String() string { return classNames[c] }
 

@@ -25,12 +25,14 @@ func (c *comparer) sections(e *entryRec, pairs []kernelPair) {
 		return
 	}
 	s := &sectionDiff{
-		a: x.Cubin, b: y.Cubin, where: e.where(), rename: map[string]string{}, names: map[int32]string{}, seen: map[Note]int{},
+		a: x.Cubin, b: y.Cubin, where: e.where(), rename: map[string]string{}, names: [2]map[int32]string{{}, {}}, seen: map[Note]int{},
 		told: map[string]bool{}, part: c.opt.Kernel != nil,
 	}
 	for _, p := range pairs {
 		if p.b.entry == e.partner {
-			s.rename[p.a.name], s.names[int32(p.a.index)] = p.b.name, y.kernelName(p.b.index)
+			s.rename[p.a.name] = p.b.name
+			name := min(x.kernelName(p.a.index), y.kernelName(p.b.index))
+			s.names[0][int32(p.a.index)], s.names[1][int32(p.b.index)] = name, name
 		}
 	}
 	s.headers()
@@ -68,9 +70,9 @@ func sameLayout(a, b *elfx.Cubin) bool {
 type sectionDiff struct {
 	a, b   *elfx.Cubin
 	where  string
-	rename map[string]string // names of kernels of a as b has them
-	names  map[int32]string  // of kernels of a: the names that their facts get
-	part   bool              // only some of the kernels are compared
+	rename map[string]string   // names of kernels of a as b has them
+	names  [2]map[int32]string // of kernels of a and b: the names that their facts get, one for both of a pair
+	part   bool                // only some of the kernels are compared
 	notes  []Note
 	seen   map[Note]int
 	told   map[string]bool // sections of which facts differ
@@ -105,13 +107,15 @@ func (s *sectionDiff) headers() {
 // facts compares what a loader sees of the cubins as a whole. Where only some kernels are
 // compared, what may be about the others is left out.
 func (s *sectionDiff) facts(x, y *Module) {
-	rename := func(i int32) string {
-		if name, ok := s.names[i]; ok {
-			return name
+	rename := func(side int, m *Module) func(i int32) string {
+		return func(i int32) string {
+			if name, ok := s.names[side][i]; ok {
+				return name
+			}
+			return m.kernelName(int(i))
 		}
-		return x.kernelName(int(i))
 	}
-	for _, c := range compareFacts(x.facts(rename), y.facts(nil)) {
+	for _, c := range compareFacts(x.facts(rename(0, x)), y.facts(rename(1, y))) {
 		if s.part && c.Kind&Data == 0 && c.Group != fileHeader || c.Group == fileHeader && s.a.Layout != s.b.Layout {
 			continue
 		}

@@ -193,7 +193,8 @@ func (r *Result) verdict() string {
 		kinds Kinds
 		text  string
 	}{
-		{Other, "code differs"}, {Modifiers, "only modifiers differ"}, {Registers, "the same code with other registers"},
+		{Other, "code differs"}, {Modifiers, "only modifiers differ"},
+		{Order, "the same instructions in another order"}, {Registers, "the same code with other registers"},
 		{Control, "only scheduling differs"}, {Hidden, "only bits that the text does not show differ"},
 	} {
 		if k&v.kinds != 0 {
