@@ -63,8 +63,11 @@ func ParseEffects(text string, base func(Arch) (*EffectsFile, error)) (*EffectsF
 			return nil, fmt.Errorf("line %d: %w", at, err)
 		}
 	}
-	if f.Arch == (Arch{}) {
+	switch {
+	case f.Arch == (Arch{}):
 		return nil, errors.New(`no line "arch sm_XX" says which architecture this is for`)
+	case f.Tool == "":
+		return nil, errors.New(`no line "nvdisasm VERSION" says which nvdisasm was asked`)
 	}
 	return f, nil
 }
@@ -179,6 +182,9 @@ func parseRule(s string) (r AccessRule, rest string, err error) {
 // parseCounts reads what stands between braces.
 func (r *AccessRule) parseCounts(s string) error {
 	words := strings.Fields(s)
+	if len(words) < 2 {
+		return fmt.Errorf("{%s} has no counts", s)
+	}
 	bits := 0
 	for _, t := range strings.Split(words[0], ",") {
 		place, arg, isEq := strings.Cut(t, "=")

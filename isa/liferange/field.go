@@ -113,6 +113,9 @@ func usual(arch isa.Arch) []candidate {
 	for _, lo := range []int{16, 24, 32, 64} {
 		cs = append(cs, candidate{file: isa.FileR, field: isa.Bits(lo, lo+7)}, candidate{file: isa.FileUR, field: isa.Bits(lo, lo+top)})
 	}
+	if arch.SM >= 100 {
+		cs = append(cs, candidate{file: isa.FileUR, field: isa.Bits(40, 47)})
+	}
 	for _, lo := range []int{64, 68, 77, 81, 84, 87} {
 		for _, f := range []isa.RegFile{isa.FileP, isa.FileUP} {
 			cs = append(cs, candidate{file: f, field: isa.Bits(lo, lo+2)})

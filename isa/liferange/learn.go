@@ -41,6 +41,8 @@ const (
 	cellSamples  = 400 // in one round
 	longRun      = 4   // registers: more are a matrix's, whose counts are many
 	openRounds   = 6   // after so many rounds counts that were never shown are let be
+	cleanRounds  = 3   // without a wrong answer, of a class whose counts depend on modifiers
+	mostBits     = 10  // of modifiers, all of whose combinations are asked for
 	allBits      = 13  // modifiers of matrix instructions, all of whose combinations are asked for
 )
 
@@ -58,6 +60,7 @@ type class struct {
 	done     bool
 	pruned   bool
 	answered bool
+	clean    int // rounds without a wrong answer
 	// inherited says that the rules are those of the base.
 	inherited bool
 	formOnly  bool // its rules are what its text says
@@ -197,7 +200,7 @@ func (c *class) newWords(v *variant, round int) []isa.Word {
 	if round == 0 {
 		n = firstSamples
 	}
-	if round > 3 {
+	if round > 3 || c.clean > 0 {
 		n = manySamples
 	}
 	if c.inherited {
@@ -221,8 +224,10 @@ func (c *class) newWords(v *variant, round int) []isa.Word {
 			}
 		}
 	}
-	if round == 1 && !c.inherited || round == 0 && c.inherited {
-		words = append(words, c.allWords(v)...)
+	if matrix := strings.Contains(c.name, "mma"); matrix && (round == 1 && !c.inherited || round == 0 && c.inherited) {
+		words = append(words, c.allWords(v, allBits)...)
+	} else if c.clean == 1 && !matrix {
+		words = append(words, c.allWords(v, mostBits)...)
 	}
 	for i := range c.rules {
 		more := c.cellWords(v, &c.rules[i])
@@ -234,13 +239,16 @@ func (c *class) newWords(v *variant, round int) []isa.Word {
 	return words
 }
 
-// allWords returns a word for every combination of v's modifiers, if they are not too
-// many bits. Of the matrix instructions few combinations of shape and types mean anything,
-// and random words hardly meet them.
-func (c *class) allWords(v *variant) []isa.Word {
-	if !strings.Contains(c.name, "mma") {
-		return nil
-	}
+// conditional reports whether some count depends on modifiers: those of which few words
+// have the right ones are seen late.
+func (c *class) conditional() bool {
+	return slices.ContainsFunc(c.rules, func(r isa.AccessRule) bool { return len(r.Tests) > 0 })
+}
+
+// allWords returns a word for every combination of v's modifiers, if they are not more
+// than so many bits. Of the matrix instructions few combinations of shape and types mean
+// anything, and random words hardly meet them.
+func (c *class) allWords(v *variant, most int) []isa.Word {
 	var tests []isa.Test
 	taken := v.v.Mask.Or(keep)
 	for _, k := range c.all {
@@ -254,7 +262,7 @@ func (c *class) allWords(v *variant) []isa.Word {
 			tests, taken, bits = append(tests, f.test), taken.Or(f.test.Field.Mask()), bits+f.test.Field.Width()
 		}
 	}
-	if bits > allBits {
+	if bits > most {
 		return nil
 	}
 	var words []isa.Word
@@ -352,8 +360,9 @@ func (c *class) wrong() (n int, example string) {
 			got.Reads, got.Writes = got.Reads.Minus(c.implied.Reads), got.Writes.Minus(c.implied.Writes)
 			if isCall(v.v) {
 				want.Writes = isa.RegSet{}
-				if c.inherited {
+				if c.inherited { // its marks do not always show its own operands
 					want.Reads = both(want.Reads, got.Reads)
+					got.Reads = want.Reads
 				}
 			}
 			if got != want {
@@ -389,17 +398,8 @@ func (c *class) study(round int) {
 		c.note, c.done = "no answer: "+complaint, true
 		return
 	}
-	if round > 0 || c.inherited {
-		n, example := c.wrong()
-		if n == 0 && (round >= openRounds || !c.open()) {
-			c.done, c.note = true, ""
-			return
-		}
-		if n == 0 && c.inherited {
-			return
-		}
-		c.inherited = false
-		c.note = fmt.Sprintf("%d of %d answers wrong: %s", n, answered, example)
+	if (round > 0 || c.inherited) && c.stands(round, answered) {
+		return
 	}
 	c.findImplied()
 	c.learnRules()
@@ -414,6 +414,24 @@ func (c *class) study(round int) {
 	if n > 0 {
 		c.note = fmt.Sprintf("%d of %d answers not explained: %s", n, answered, example)
 	}
+}
+
+// stands reports whether c's rules may stay as they are: they give every answer. It sets
+// done if no more words need to be asked.
+func (c *class) stands(round, answered int) bool {
+	n, example := c.wrong()
+	if n > 0 {
+		c.inherited, c.clean = false, 0
+		c.note = fmt.Sprintf("%d of %d answers wrong: %s", n, answered, example)
+		return false
+	}
+	c.clean++
+	enough := c.inherited || !c.conditional() || c.clean >= cleanRounds
+	if enough && (round >= openRounds || !c.open()) {
+		c.done, c.note = true, ""
+		return true
+	}
+	return c.inherited || !enough
 }
 
 // findImplied sets the registers that every answer has, the fields' values being random.
