@@ -192,7 +192,7 @@ func TestWrapping(t *testing.T) {
 	}
 }
 
-// PTX that is not compressed has zeros after it, which are no difference.
+// PTX that is not compressed has more zeros after it, which are no difference.
 func TestStoredPTX(t *testing.T) {
 	for _, b := range []string{"fatbin/lz4.fatbin", "fatbin/zstd.fatbin"} {
 		if r := compareFiles(t, "fatbin/stored.fatbin", b, Options{}); r.Kinds != Wrapping || r.Different() {

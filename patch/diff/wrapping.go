@@ -146,7 +146,10 @@ func meaningsOf(x *index, kind elfx.Kind) []string {
 // compressed, and what changes in names from build to build; of anything else its bytes.
 func meaningOf(kind elfx.Kind, data []byte) Hash {
 	if kind == elfx.KindPTX {
-		return hashPTX(bytes.TrimRight(data, "\x00"))
+		if text := len(bytes.TrimRight(data, "\x00")); text < len(data) {
+			data = data[:text+1] // with the zero byte that ends it where it is compressed
+		}
+		return hashPTX(data)
 	}
 	return sha256.Sum256(data)
 }
