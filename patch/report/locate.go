@@ -43,6 +43,10 @@ func (f *File) Locate(targets []*code.Target, relocate, revert bool) ([]Located,
 	var out []Located
 	at := map[*code.Target]int{}
 	seen := map[*elfx.Kernel][]bool{} // by instruction
+	count := map[string]int{}         // of edits, by entry
+	for i := range f.Edits {
+		count[f.Edits[i].Entry]++
+	}
 	kernels := kernelsByName(targets)
 	var texts code.Texts
 	for i := range f.Edits {
@@ -67,7 +71,7 @@ func (f *File) Locate(targets []*code.Target, relocate, revert bool) ([]Located,
 		if !ok {
 			n = len(out)
 			at[t] = n
-			out = append(out, Located{Target: t})
+			out = append(out, Located{Target: t, Edits: make([]edit.Edit, 0, count[re.Entry])})
 		}
 		out[n].Edits = append(out[n].Edits, e)
 	}
