@@ -19,7 +19,10 @@ type program struct {
 	maxLen int // an upper bound for the length of the text
 	// relative says that the text may depend on the address.
 	relative bool
-	does     atomic.Pointer[behavior]
+	// steady says that it is not, and that neither text nor status depend on bits that
+	// Word.Unscheduled clears.
+	steady bool
+	does   atomic.Pointer[behavior]
 
 	table       *Table // that decodes with it, or nil
 	number      int    // of v in the table
@@ -236,11 +239,18 @@ func compile(v *Variant) *program {
 		}
 	}
 	p.ops = make([]op, 0, n)
+	var read Word // bits that decide text and status
 	for i := range v.Template {
 		piece := &v.Template[i]
+		for _, t := range piece.Tests {
+			read = read.Or(t.Field.Mask())
+		}
 		for _, a := range piece.Alts {
 			if s, _ := relativeSlot(a); s != nil {
 				p.relative = true
+			}
+			for j := range a {
+				read = read.Or(a[j].Slot.Field.Mask())
 			}
 		}
 		if len(piece.Tests) == 0 {
@@ -259,6 +269,7 @@ func compile(v *Variant) *program {
 		p.ops = append(p.ops, o)
 		p.maxLen += n
 	}
+	p.steady = !p.relative && read.Hi&unscheduledMask == 0
 	return p
 }
 

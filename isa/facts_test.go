@@ -254,3 +254,27 @@ func TestTraits(t *testing.T) {
 		t.Error("a word that is not known has a number or traits")
 	}
 }
+
+// TestSteady changes stall counts and scoreboards of words of every class that is said to
+// be steady: text and status stay.
+func TestSteady(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	n := 0
+	eachVariant(t, func(tab *Table, v *Variant) {
+		for _, in := range randomWords(tab, v, rng, 2) {
+			if !in.Steady() {
+				continue
+			}
+			n++
+			w := in.Word.Unscheduled()
+			w.Hi |= rng.Uint64() & unscheduledMask
+			other := tab.Decode(w)
+			if other.Status != in.Status || tab.Text(other, 0x1230) != tab.Text(in, 0) || w.Unscheduled() != in.Word.Unscheduled() {
+				t.Fatalf("%s: class %s: %v is %q, %v is %q", tab.Arch(), v.Class, in.Word, tab.Text(in, 0), w, tab.Text(other, 0x1230))
+			}
+		}
+	})
+	if n < 5000 {
+		t.Errorf("only %d steady words", n)
+	}
+}

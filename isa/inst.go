@@ -34,3 +34,9 @@ func (in *Inst) Number() (n int, ok bool) {
 func (in *Inst) Relative() bool {
 	return in.prog == nil && in.Variant != nil || in.prog != nil && in.prog.relative
 }
+
+// Steady reports whether a word that differs from that of the instruction in what
+// [Word.Unscheduled] clears alone has the same text and status, at any address.
+func (in *Inst) Steady() bool {
+	return in.prog != nil && in.prog.steady && in.Status == StatusKnown
+}

@@ -110,6 +110,17 @@ func (t *Table) Variant(n int) *Variant {
 	return t.variants[n]
 }
 
+// freeSchedule reports whether no variant with the opcode op is told by bits that
+// [Word.Unscheduled] clears.
+func (t *Table) freeSchedule(op int) bool {
+	for i := t.first[op]; i < t.first[op+1]; i++ {
+		if t.cands[i].mask.Hi&unscheduledMask != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // find returns what is known of the variant that w has, or nil.
 func (t *Table) find(w Word) *candidate {
 	c, _ := t.findProgram(w)
@@ -160,6 +171,7 @@ func (c *candidate) program() *program {
 		c.complete()
 		p = compile(c.v)
 		p.table, p.number = c.table, c.number
+		p.steady = p.steady && c.table.freeSchedule(c.value.Opcode())
 		c.prog.Store(p)
 	}
 	return p

@@ -39,10 +39,12 @@ const hexDigits = "0123456789abcdef"
 
 // AppendHalf appends v as 16 hexadecimal digits, half of a word.
 func AppendHalf(dst []byte, v uint64) []byte {
-	for s := 60; s >= 0; s -= 4 {
-		dst = append(dst, hexDigits[v>>s&15])
+	var b [16]byte
+	for i := len(b) - 1; i >= 0; i-- {
+		b[i] = hexDigits[v&15]
+		v >>= 4
 	}
-	return dst
+	return append(dst, b[:]...)
 }
 
 // appendGuard appends the guard predicate of w and a space, or nothing where it is

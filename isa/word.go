@@ -71,6 +71,16 @@ func (w Word) Opcode() int { return int(w.Lo&0xfff | w.Hi>>27&1<<12) }
 // OnesCount returns the number of set bits of w.
 func (w Word) OnesCount() int { return bits.OnesCount64(w.Lo) + bits.OnesCount64(w.Hi) }
 
+// unscheduledMask has the bits of stall count and scoreboards, 105–108 and 110–121. Bit 109
+// decides what the reuse flags mean, which texts show.
+const unscheduledMask = (1<<17 - 1 - 1<<4) << 41
+
+// Unscheduled returns w with the bits of stall count and scoreboards cleared.
+func (w Word) Unscheduled() Word {
+	w.Hi &^= unscheduledMask
+	return w
+}
+
 // String returns w as `0xLO, 0xHI`, two 64-bit halves of 16 digits, low half first,
 // as cuobjdump prints them.
 func (w Word) String() string { return fmt.Sprintf("0x%016x, 0x%016x", w.Lo, w.Hi) }

@@ -43,6 +43,9 @@ func (t *disText) json(p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kerne
 	if err != nil {
 		return // strings and numbers always marshal
 	}
+	if matches == nil {
+		t.buf = slices.Grow(t.buf, len(c.Data)/isa.WordSize*jsonSize)
+	}
 	t.buf = append(t.buf, b[:len(b)-len("]}")]...)
 	if matches != nil {
 		t.countUnknown(p.Table, c.Data)
@@ -59,6 +62,9 @@ func (t *disText) json(p *disPrinter, s *disCubin, k *elfx.Kernel, c *code.Kerne
 	t.buf = append(t.buf, "]}\n"...)
 }
 
+// jsonSize is how many bytes the JSON of an instruction takes, mostly.
+const jsonSize = 250
+
 // instJSON appends one instruction, with notes unless they are nil.
 func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool, notes *listing.Notes) isa.Status {
 	if !first {
@@ -66,13 +72,14 @@ func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool, notes
 	}
 	t.buf = strconv.AppendInt(append(t.buf, `{"pc":`...), int64(pc), 10)
 	w := isa.LoadWord(data[pc:])
-	dst, status, ok := p.json.Append(t.buf, w)
+	dst, status, ok := p.json.Append(appendWordJSON(t.buf, w), w.Unscheduled())
 	if !ok {
 		in := p.Table.Decode(w)
 		start := len(dst)
-		dst = appendInstJSON(dst, p.Table, in, uint64(pc))
-		p.json.Keep(in, dst[start:])
-		status = in.Status
+		dst = appendTextJSON(dst, p.Table, in, uint64(pc))
+		if status = in.Status; in.Steady() {
+			p.json.KeepFor(w.Unscheduled(), status, dst[start:])
+		}
 	}
 	if notes != nil {
 		dst = appendNotesJSON(dst, notes, p.Table.Decode(w), pc)
@@ -81,16 +88,21 @@ func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool, notes
 	return status
 }
 
-// appendInstJSON appends what comes after the address of an instruction: its word as two
-// halves, control code, text, and the parts of the text.
-func appendInstJSON(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []byte {
-	dst = isa.AppendHalf(append(dst, `,"word":["0x`...), in.Word.Lo)
-	dst = isa.AppendHalf(append(dst, `","0x`...), in.Word.Hi)
-	ctl := isa.ControlOf(in.Word)
+// appendWordJSON appends what comes after the address of an instruction: its word as two
+// halves, and its control code.
+func appendWordJSON(dst []byte, w isa.Word) []byte {
+	dst = isa.AppendHalf(append(dst, `,"word":["0x`...), w.Lo)
+	dst = isa.AppendHalf(append(dst, `","0x`...), w.Hi)
+	ctl := isa.ControlOf(w)
 	dst = append(ctl.Append(append(dst, `"],"control":"`...)), '"')
 	if ctl.Batch != 0 {
 		dst = append(append(dst, `,"batch":`...), '0'+ctl.Batch)
 	}
+	return dst
+}
+
+// appendTextJSON appends what comes after that: text, and the parts of the text.
+func appendTextJSON(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []byte {
 	dst = appendString(append(dst, `,"text":`...), t.Text(in, pc))
 	p := t.Split(in, pc)
 	for _, x := range []struct{ name, value string }{{"guard", p.Guard}, {"opcode", p.Mnemonic}} {

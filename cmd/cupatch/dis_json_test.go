@@ -66,7 +66,7 @@ func TestInstJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := "{" + string(appendInstJSON(nil, table, in, uint64(pc)))[1:]; got != string(want) {
+			if got := "{" + string(appendTextJSON(appendWordJSON(nil, w), table, in, uint64(pc)))[1:]; got != string(want) {
 				t.Fatalf("%s at %#x:\n%s\nwant\n%s", name, pc, got, want)
 			}
 		}

@@ -46,8 +46,15 @@ func (c *Cache) Append(dst []byte, w isa.Word) (out []byte, status isa.Status, o
 
 // Keep keeps text for the instruction in, unless it depends on the address.
 func (c *Cache) Keep(in isa.Inst, text []byte) {
+	if !in.Relative() {
+		c.KeepFor(in.Word, in.Status, text)
+	}
+}
+
+// KeepFor keeps text for a word.
+func (c *Cache) KeepFor(w isa.Word, status isa.Status, text []byte) {
 	limit := cmp.Or(c.Bytes, defaultCacheBytes)
-	if in.Relative() || len(text) == 0 || len(text) > limit {
+	if len(text) == 0 || len(text) > limit {
 		return
 	}
 	if c.slots == nil {
@@ -58,7 +65,7 @@ func (c *Cache) Keep(in isa.Inst, text []byte) {
 		clear(c.slots)
 		c.text = c.text[:0]
 	}
-	c.slots[slotOf(in.Word)] = cacheSlot{in.Word, uint32(len(c.text)), uint32(len(text)), in.Status}
+	c.slots[slotOf(w)] = cacheSlot{w, uint32(len(c.text)), uint32(len(text)), status}
 	c.text = append(c.text, text...)
 }
 
