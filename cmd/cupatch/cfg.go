@@ -2,11 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/cfg"
-	"github.com/cupatch/cupatch/patch/code"
 )
 
 const cfgUsage = `usage: cupatch cfg [OPTIONS] FILE…
@@ -39,22 +37,12 @@ func init() {
 
 // A cfgRun is one run of cfg.
 type cfgRun struct {
-	*env
-	narrowing
+	kernelRun
 	json, text bool
-	found      bool // there is something that -a, -k and the rest choose
-	status     int
-}
-
-// A cfgCubin is a cubin whose kernels are described.
-type cfgCubin struct {
-	entry  *elfx.Entry
-	target *code.Target
-	err    error
 }
 
 func runCfg(e *env, args []string) error {
-	r := &cfgRun{env: e}
+	r := &cfgRun{kernelRun: kernelRun{env: e, done: "described"}}
 	fs := e.flags()
 	r.narrowing.flags(fs)
 	fs.BoolVar(&r.json, "json", false, "")
@@ -69,87 +57,31 @@ func runCfg(e *env, args []string) error {
 	if r.json && r.text {
 		return e.usagef("--text goes into the nodes of a graph; with --json, use cupatch dis --json --blocks")
 	}
-	opt, err := r.options()
+	status, err := r.eachKernels(files, func(f *elfx.File, selected map[*elfx.Entry]bool) error {
+		return kernelsIn(&r.kernelRun, f, selected, r.graphs, func(text []byte) error {
+			_, err := r.stdout.Write(text)
+			return err
+		})
+	})
 	if err != nil {
 		return err
-	}
-	status, err := e.eachFile(files, opt, r.file)
-	if err != nil {
-		return err
-	}
-	if status = worse(status, r.status); !r.found && status == 0 {
-		return r.nothing("cubin")
 	}
 	return silent(status)
 }
 
-func (r *cfgRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
-	cubins := r.cubins(f, selected)
-	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
-	skipped := &skipping{}
-	walk := cubinWalk[*cfgCubin, []byte]{begin: r.begin}
-	walk.work = func(s *cfgCubin, kernels []*elfx.Kernel) []byte {
-		var out []byte
-		for _, k := range kernels {
-			out = r.kernel(out, f, s, k)
+// graphs describes some kernels.
+func (r *cfgRun) graphs(s *kernelCubin, kernels []*elfx.Kernel) []byte {
+	var out []byte
+	for _, k := range kernels {
+		g := cfg.New(s.target.Table, s.target.Kernel(k))
+		g.File, g.Entry, g.Arch, g.Demangled = s.names(k)
+		if !r.json {
+			out = g.AppendDot(out, r.text)
+			continue
 		}
-		return out
-	}
-	walk.use = func(s *cfgCubin, text []byte) error {
-		switch {
-		case s.err == nil:
-			skipped.done = true
-		case !skipped.add(s.err):
-			r.report(s.err)
-			r.status = worse(r.status, 2)
+		if b, err := json.Marshal(g); err == nil { // strings and numbers always marshal
+			out = append(append(out, b...), '\n')
 		}
-		r.found = r.found || len(text) > 0
-		if _, err := r.stdout.Write(text); err != nil {
-			return &exitError{code: 2, err: fmt.Errorf("standard output: %w", err)}
-		}
-		return nil
 	}
-	if err := walk.run(r.jobs, cubins); err != nil {
-		return err
-	}
-	if err := skipped.end(r.env, f.Name, "described"); err != nil {
-		r.report(err)
-		r.status = worse(r.status, 2)
-	}
-	if !r.found {
-		r.missed(f, selected)
-	}
-	return nil
-}
-
-// begin looks at a cubin before its kernels are described.
-func (r *cfgRun) begin(e *elfx.Entry, t *code.Target, err error) (*cfgCubin, []*elfx.Kernel) {
-	s := &cfgCubin{entry: e, target: t, err: err}
-	if err == nil {
-		s.err = tableError(e, t)
-	}
-	if s.err != nil {
-		return s, nil
-	}
-	return s, r.kernelsOf(t.Cubin, false)
-}
-
-// kernel appends the graph of one kernel.
-func (r *cfgRun) kernel(dst []byte, f *elfx.File, s *cfgCubin, k *elfx.Kernel) []byte {
-	g := cfg.New(s.target.Table, s.target.Kernel(k))
-	g.File, g.Arch = f.Name, s.entry.ArchOf(s.target.Cubin)
-	if f.Kind != elfx.FileCubin {
-		g.Entry = s.entry.Number
-	}
-	if d := k.Demangled(); d != k.Name {
-		g.Demangled = d
-	}
-	if !r.json {
-		return g.AppendDot(dst, r.text)
-	}
-	b, err := json.Marshal(g)
-	if err != nil {
-		return dst // strings and numbers always marshal
-	}
-	return append(append(dst, b...), '\n')
+	return out
 }

@@ -46,13 +46,10 @@ func init() {
 
 // A statsRun is one run of stats.
 type statsRun struct {
-	*env
-	narrowing
-	json   bool
-	full   bool
-	total  *stats.Stats // of --total
-	found  bool         // there is something that -a, -k and the rest choose
-	status int
+	kernelRun
+	json  bool
+	full  bool
+	total *stats.Stats // of --total
 }
 
 // jsonStats is a line of stats --json.
@@ -70,7 +67,7 @@ type jsonStats struct {
 }
 
 func runStats(e *env, args []string) error {
-	r := &statsRun{env: e}
+	r := &statsRun{kernelRun: kernelRun{env: e, done: "counted"}}
 	fs := e.flags()
 	r.narrowing.flags(fs)
 	total := fs.Bool("total", false, "")
@@ -86,16 +83,9 @@ func runStats(e *env, args []string) error {
 	if *total {
 		r.total = r.newStats()
 	}
-	opt, err := r.options()
+	status, err := r.eachKernels(files, r.file)
 	if err != nil {
 		return err
-	}
-	status, err := e.eachFile(files, opt, r.file)
-	if err != nil {
-		return err
-	}
-	if status = worse(status, r.status); !r.found && status == 0 {
-		return r.nothing("cubin")
 	}
 	if r.total != nil {
 		r.print(r.stdout, jsonStats{Stats: r.total}, "all kernels")
@@ -113,69 +103,24 @@ func (r *statsRun) newStats() *stats.Stats {
 }
 
 func (r *statsRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
-	cubins := r.cubins(f, selected)
-	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
-	skipped := &skipping{}
-	walk := cubinWalk[*statsCubin, *statsText]{begin: r.begin, work: func(s *statsCubin, kernels []*elfx.Kernel) *statsText {
-		return r.count(f, s, kernels)
-	}}
-	walk.use = func(s *statsCubin, t *statsText) error {
-		switch {
-		case s.err == nil:
-			skipped.done = true
-		case !skipped.add(s.err):
-			r.report(s.err)
-			r.status = worse(r.status, 2)
-		}
-		r.found = r.found || t.kernels > 0
+	return kernelsIn(&r.kernelRun, f, selected, r.count, func(t *statsText) error {
 		if r.total != nil {
 			r.total.Add(t.total)
 		}
 		_, err := r.stdout.Write(t.buf.Bytes())
 		return err
-	}
-	if err := walk.run(r.jobs, cubins); err != nil {
-		return err
-	}
-	if err := skipped.end(r.env, f.Name, "counted"); err != nil {
-		r.report(err)
-		r.status = worse(r.status, 2)
-	}
-	if !r.found {
-		r.missed(f, selected)
-	}
-	return nil
-}
-
-// A statsCubin is a cubin whose kernels are counted.
-type statsCubin struct {
-	entry  *elfx.Entry
-	target *code.Target
-	err    error
+	})
 }
 
 // A statsText is what is said of some kernels of a cubin.
 type statsText struct {
-	kernels int
-	buf     bytes.Buffer
-	total   *stats.Stats
-}
-
-// begin looks at a cubin before its kernels are counted.
-func (r *statsRun) begin(e *elfx.Entry, t *code.Target, err error) (*statsCubin, []*elfx.Kernel) {
-	s := &statsCubin{entry: e, target: t, err: err}
-	if err == nil {
-		s.err = tableError(e, t)
-	}
-	if s.err != nil {
-		return s, nil
-	}
-	return s, r.kernelsOf(t.Cubin, false)
+	buf   bytes.Buffer
+	total *stats.Stats
 }
 
 // count counts some kernels.
-func (r *statsRun) count(f *elfx.File, s *statsCubin, kernels []*elfx.Kernel) *statsText {
-	out := &statsText{kernels: len(kernels), total: r.newStats()}
+func (r *statsRun) count(s *kernelCubin, kernels []*elfx.Kernel) *statsText {
+	out := &statsText{total: r.newStats()}
 	for _, k := range kernels {
 		n := r.newStats()
 		n.Count(s.target.Table, k.Data())
@@ -184,14 +129,10 @@ func (r *statsRun) count(f *elfx.File, s *statsCubin, kernels []*elfx.Kernel) *s
 			continue
 		}
 		j := jsonStats{
-			File: f.Name, Arch: s.entry.ArchOf(s.target.Cubin), Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stack: max(k.Stack, 0), Stats: n, Details: stats.Describe(s.target.Table, s.target.Kernel(k)),
+			Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stack: max(k.Stack, 0), Stats: n,
+			Details: stats.Describe(s.target.Table, s.target.Kernel(k)),
 		}
-		if f.Kind != elfx.FileCubin {
-			j.Entry = s.entry.Number
-		}
-		if d := k.Demangled(); d != k.Name {
-			j.Demangled = d
-		}
+		j.File, j.Entry, j.Arch, j.Demangled = s.names(k)
 		r.print(&out.buf, j, listing.Header(s.target.Kernel(k), s.entry.ArchOf(s.target.Cubin))[len("// "):])
 	}
 	return out
