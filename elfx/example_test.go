@@ -72,3 +72,28 @@ func ExampleFile_Rewrite() {
 	// in place true
 	// true <nil>
 }
+
+// Where an instruction comes from, through the calls that were inlined.
+func ExampleCubin_Lines() {
+	f, err := elfx.OpenFile("../testdata/cubin/new/sm_90/inline.cubin", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	c, err := f.Entries()[0].Cubin()
+	if err != nil {
+		log.Fatal(err)
+	}
+	table, err := c.Lines(elfx.SourceLines)
+	if err != nil {
+		log.Fatal(err)
+	}
+	row, _ := elfx.LineAt(table.Rows(&c.Kernels()[0]), 0xd0)
+	for s := row.Source; s != nil; s = s.Caller {
+		fmt.Printf("%s:%d %s\n", s.File, s.Line, elfx.Demangle(s.Function))
+	}
+	// Output:
+	// include/norm.h:5 square(float)
+	// include/norm.h:12 norm(float, float)
+	// src/norms.cu:11
+}

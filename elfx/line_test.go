@@ -278,6 +278,33 @@ func TestInlined(t *testing.T) {
 	}
 }
 
+// TestInlinedDepth sees that a chain of calls has an end, so that what is printed of many
+// rows stays linear.
+func TestInlinedDepth(t *testing.T) {
+	w := lineWriter{b: []byte{0, 9, lneSetAddress, 0, 0, 0, 0, 0, 0, 0, 0}}
+	for i := range 5000 {
+		var call lineWriter
+		call.put(lneInlinedCall)
+		call.uleb(uint64(i)) // the row before, from the second on
+		call.uleb(0)
+		w.put(0, byte(len(call.b)))
+		w.put(call.b...)
+		w.put(lnsCopy)
+	}
+	p := program(nil)
+	p.cursor = cursor{b: w.b}
+	if err := p.statements(&lineUnit{version: 2, addrSize: 8, minInst: 1, maxOps: 1, lineRange: 14, opcodeBase: 13, args: make([]byte, 12)}); err != nil {
+		t.Fatal(err)
+	}
+	deepest := uint16(0)
+	for _, r := range p.rows[1] {
+		deepest = max(deepest, r.depth)
+	}
+	if len(p.rows[1]) != 5000 || deepest != maxInlined {
+		t.Errorf("%d rows, %d deep", len(p.rows[1]), deepest)
+	}
+}
+
 // TestNoLines sees that a cubin without a table has an empty one, and that damage is told
 // with its place.
 func TestNoLines(t *testing.T) {
@@ -293,4 +320,48 @@ func TestNoLines(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+}
+
+// FuzzLines checks that any .debug_line gives rows in order, every one with its chain of
+// callers, or an error, and that the memory used is a small multiple of the input.
+func FuzzLines(f *testing.F) {
+	cubin := mustRead(f, "cubin/new/sm_90/inline.cubin")
+	c := parse(f, cubin)
+	section := c.Section(".debug_line")
+	f.Add(bytes.Clone(c.SectionData(section)))
+	for version := 2; version <= 5; version++ {
+		f.Add(randomUnit(rand.New(rand.NewPCG(uint64(version), 1)), version))
+	}
+	k := &c.Kernels()[0]
+	f.Fuzz(func(t *testing.T, program []byte) {
+		data := bytes.Clone(cubin)
+		program = program[:min(len(program), int(section.Size))]
+		copy(data[section.Offset:], program)
+		n := allocated(func() {
+			table, err := parse(t, data).Lines(SourceLines)
+			if err != nil {
+				if table != nil {
+					t.Error("an error and a table")
+				}
+				return
+			}
+			last := -1
+			for _, r := range table.Rows(k) {
+				if int(r.Offset) <= last && r.Offset < 1<<62 {
+					t.Fatalf("row %#x after %#x", r.Offset, last)
+				}
+				last = int(r.Offset)
+				depth := 0
+				for s := r.Source; s != nil; s = s.Caller {
+					depth++
+				}
+				if depth > maxInlined+1 {
+					t.Fatalf("%d callers", depth)
+				}
+			}
+		})
+		if limit := int64(100*len(data) + 1<<20); n > limit {
+			t.Errorf("%d bytes allocated for an input of %d", n, len(data))
+		}
+	})
 }

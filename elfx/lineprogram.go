@@ -22,6 +22,9 @@ const (
 	lneInlinedCall = 0x90 // uleb128 row of the caller, uleb128 name in .debug_str
 )
 
+// maxInlined is how many calls deep code can be inlined; deeper rows lose their callers.
+const maxInlined = 1000
+
 // A lineProgram reads a section of line number programs.
 type lineProgram struct {
 	cursor
@@ -43,6 +46,7 @@ type lineRow struct {
 	file     int32  // index of lineProgram.files, -1 for none
 	caller   int32  // index of the row where this one was inlined, -1 for none
 	function uint32 // offset of the name of the inlined function in .debug_str
+	depth    uint16 // how many callers there are
 	end      bool   // of a sequence
 }
 
@@ -350,7 +354,10 @@ func (p *lineProgram) source(u *lineUnit, s *lineState) {
 		r.file = int32(u.first) + int32(s.file)
 	}
 	if n := len(p.rows[s.section]) - s.first; s.context > 0 && s.context <= uint64(n) {
-		r.caller = int32(s.first) + int32(s.context) - 1
+		at := s.first + int(s.context) - 1
+		if d := p.rows[s.section][at].depth; d < maxInlined {
+			r.caller, r.depth = int32(at), d+1
+		}
 	}
 	p.row(s, r)
 }

@@ -11,38 +11,17 @@ import (
 	"bufio"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/scripts/nv/cases"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
-func main() {
-	w := bufio.NewWriter(os.Stdout)
-	fmt.Fprintln(w, "# Made by scripts/nv/flowcases from nvdisasm -bbcfg.")
-	for _, path := range os.Args[1:] {
-		if err := record(w, path); err != nil {
-			fmt.Fprintln(os.Stderr, "flowcases:", err)
-			os.Exit(1)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		fmt.Fprintln(os.Stderr, "flowcases:", err)
-		os.Exit(1)
-	}
-}
+func main() { cases.OfCubins("flowcases", "nvdisasm -bbcfg.", record) }
 
-func record(w *bufio.Writer, path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	c, err := elfx.ParseCubin(data)
-	if err != nil {
-		return err
-	}
+func record(w *bufio.Writer, path string, c *elfx.Cubin) error {
 	tool := "nvdisasm"
 	if c.Layout == elfx.LayoutOld {
 		tool = "nvdisasm12"

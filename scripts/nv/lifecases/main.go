@@ -13,40 +13,19 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/liferange"
 	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/scripts/nv/cases"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
-func main() {
-	w := bufio.NewWriter(os.Stdout)
-	fmt.Fprintln(w, "# Made by scripts/nv/lifecases from nvdisasm -plr.")
-	for _, path := range os.Args[1:] {
-		if err := record(w, path); err != nil {
-			fmt.Fprintln(os.Stderr, "lifecases:", path, err)
-			os.Exit(1)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		fmt.Fprintln(os.Stderr, "lifecases:", err)
-		os.Exit(1)
-	}
-}
+func main() { cases.OfCubins("lifecases", "nvdisasm -plr.", record) }
 
-func record(w *bufio.Writer, path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	c, err := elfx.ParseCubin(data)
-	if err != nil {
-		return err
-	}
+func record(w *bufio.Writer, path string, c *elfx.Cubin) error {
 	table, err := code.TableOf(c)
 	if err != nil {
 		return err

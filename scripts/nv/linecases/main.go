@@ -10,37 +10,16 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/scripts/nv/cases"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
-func main() {
-	w := bufio.NewWriter(os.Stdout)
-	fmt.Fprintln(w, "# Made by scripts/nv/linecases from nvdisasm -g, -gi and -gp.")
-	for _, path := range os.Args[1:] {
-		if err := record(w, path); err != nil {
-			fmt.Fprintln(os.Stderr, "linecases:", err)
-			os.Exit(1)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		fmt.Fprintln(os.Stderr, "linecases:", err)
-		os.Exit(1)
-	}
-}
+func main() { cases.OfCubins("linecases", "nvdisasm -g, -gi and -gp.", record) }
 
-func record(w *bufio.Writer, path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	c, err := elfx.ParseCubin(data)
-	if err != nil {
-		return err
-	}
+func record(w *bufio.Writer, path string, c *elfx.Cubin) error {
 	for _, flag := range []string{"-g", "-gi", "-gp"} {
 		notes, err := oracle.LineNotes(oracle.Current("nvdisasm", c.Arch), flag, path)
 		if err != nil {

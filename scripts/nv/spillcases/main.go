@@ -16,20 +16,12 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/cupatch/cupatch/scripts/nv/cases"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
 )
 
 func main() {
-	w := bufio.NewWriter(os.Stdout)
-	fmt.Fprintln(w, "# Made by scripts/nv/spillcases from ptxas -v: cubin, kernel, bytes of stack frame, spill stores, spill loads.")
-	err := record(w)
-	if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "spillcases:", err)
-		os.Exit(1)
-	}
+	cases.Main("spillcases", "ptxas -v: cubin, kernel, bytes of stack frame, spill stores, spill loads.", record)
 }
 
 func record(w *bufio.Writer) error {
