@@ -48,7 +48,8 @@ NVIDIA's nvdisasm. A word that the tables do not know prints as .word 0xLO, 0xHI
       --base ADDR     with --raw: the address of the first one (default 0)
 
 FILE is anything that cupatch ls reads; - is standard input. A listing can be edited
-and applied: cupatch apply LISTING FILE.
+and applied: cupatch apply LISTING FILE. docs/listings.md describes the comments that
+options add, docs/dis.schema.json the JSON.
 
 exit status: 0 done; 1 if -a, -k, -m and FILE#ENTRY select nothing, or because of
 --strict; 2 trouble.

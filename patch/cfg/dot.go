@@ -152,6 +152,6 @@ func (d *dotWriter) edges(b *Block) {
 
 // quote returns s as a quoted ID of the DOT language, in which only the quotation mark
 // needs a backslash; a backslash is doubled, so that labels show it.
-func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
+func quote(s string) string { return `"` + escapes.Replace(s) + `"` }
+
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
