@@ -9,11 +9,11 @@ import (
 
 // An Allow holds the names of what encoding does in spite of knowing better: round, a
 // number that its field cannot hold is rounded; schedule, a control code that the class
-// does not have.
+// does not have; align, registers and offsets that are not aligned as in ptxas code.
 type Allow map[string]bool
 
 // allowNames are the names that an Allow may have.
-var allowNames = []string{"round", "schedule"}
+var allowNames = []string{"round", "schedule", "align"}
 
 // ParseAllow reads names separated by commas.
 func ParseAllow(s string) (Allow, error) {

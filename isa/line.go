@@ -153,7 +153,26 @@ func (t *Table) EncodeLine(l Line, like *Word, allow Allow) (Word, error) {
 	if like != nil && w == *like || strings.HasPrefix(l.Text, ".") {
 		return w, nil
 	}
-	return w, t.refuseSchedule(w, allow)
+	if err := t.refuseSchedule(w, allow); err != nil {
+		return w, err
+	}
+	return w, t.refuseAlign(w, like, allow)
+}
+
+// refuseAlign refuses a word with an operand that is not aligned as in code of ptxas, and
+// that like does not have.
+func (t *Table) refuseAlign(w Word, like *Word, allow Allow) error {
+	if allow["align"] {
+		return nil
+	}
+	var old Inst
+	if like != nil {
+		old = t.Decode(*like)
+	}
+	if m := t.Decode(w).NewlyMisaligned(old); m != nil {
+		return &RefusedError{"align", m.String()}
+	}
+	return nil
 }
 
 // refuseSchedule refuses a word whose control code its class does not have.

@@ -18,6 +18,7 @@ import (
 )
 
 const isaCheckUsage = `usage: cupatch isa check --arch ARCH --nvdisasm PATH [OPTIONS] [FILE…]
+       cupatch isa check --align FILE…
 
 Compares the table of an architecture with nvdisasm: each different word of the code
 for that architecture in FILE…, random words of the table's classes, and words that
@@ -40,6 +41,9 @@ disagrees, or when --time ran out before all was compared.
       --effects        compare the registers that instructions read and write with the life
                        ranges of nvdisasm, for each different word of FILE… and random ones
       --effects-from FILE  the effects to check (default: those in the program)
+      --align          print the instructions of FILE… with registers or offsets that are not
+                       aligned as they are in ptxas code, of every architecture; --table is
+                       then a file that isa learn --align wrote
       --samples N      random words of the table's classes (default 10000)
       --words N        words of each sort that is made without the table (default 2500)
       --foreign        change words of the code for other architectures in FILE… too
@@ -81,6 +85,7 @@ func runIsaCheck(e *env, args []string) error {
 	fs.StringVar(&r.nvdisasm, "nvdisasm", "nvdisasm", "")
 	table := fs.String("table", "", "")
 	effects := fs.Bool("effects", false, "")
+	align := fs.Bool("align", false, "")
 	fs.StringVar(&r.effects, "effects-from", "", "")
 	fs.IntVar(&r.opt.Samples, "samples", 10000, "")
 	fs.IntVar(&r.opt.Words, "words", 2500, "")
@@ -97,6 +102,9 @@ func runIsaCheck(e *env, args []string) error {
 	}
 	if r.opt.Samples < 0 || r.opt.Words < 0 || r.opt.Examples < 0 || r.limit < 0 {
 		return e.usagef("--samples, --words, --examples and --limit count from 0")
+	}
+	if *align {
+		return e.checkAlign(rest, *table)
 	}
 	if *budget > 0 {
 		end := time.Now().Add(*budget)

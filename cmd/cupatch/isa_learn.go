@@ -19,6 +19,7 @@ import (
 )
 
 const isaLearnUsage = `usage: cupatch isa learn --arch ARCH --nvdisasm PATH -o FILE [OPTIONS]
+       cupatch isa learn --align -o FILE FILE…
 
 Makes the instruction table of an architecture by asking nvdisasm. It starts from what
 real code and related tables show, tries all opcodes, and learns every encoding class
@@ -46,6 +47,9 @@ What could not be explained is reported at the end, and the exit status is then 
       --effects          learn which registers the instructions of a table in the program
                          read and write, and write that file; --base is then such a file
       --seed N           of the random words for --effects (default 1)
+      --align            learn of what powers of two registers and offsets are multiples in
+                         the code of FILE…, of every architecture, and write that file; no
+                         other option but -o is of use with it
       --cache DIR        where finished classes are kept, so that an interrupted run goes
                          on where it stopped (default: the user's cache folder)
 
@@ -56,6 +60,7 @@ examples:
   cupatch isa learn --arch sm_90a --nvdisasm nvdisasm --seed-from lib/ -o sm_90a.txt
   cupatch isa learn --arch sm_103 --base isa/tables/sm_100.txt -o sm_103.txt
   cupatch isa learn --effects --arch sm_90a -o isa/tables/effects/sm_90a.txt
+  cupatch isa learn --align -o isa/align.txt lib/
 `
 
 func init() {
@@ -78,8 +83,13 @@ func runIsaLearn(e *env, args []string) error {
 	cache := fs.String("cache", "", "")
 	effects := fs.Bool("effects", false, "")
 	seed := fs.Uint64("seed", 1, "")
-	if _, err := e.parse(fs, args); err != nil {
+	align := fs.Bool("align", false, "")
+	rest, err := e.parse(fs, args)
+	if err != nil {
 		return err
+	}
+	if *align && *out != "" {
+		return e.learnAlign(rest, *out)
 	}
 	a, err := isa.ParseArch(*arch)
 	switch {

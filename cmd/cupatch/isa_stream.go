@@ -46,7 +46,7 @@ Reads instructions, one a line, and prints the word of each as LO HI. A line is
 Without arguments it reads standard input, as with -.
 
   -a, --arch ARCH    sm_90, sm_90a, 90a, …
-      --allow LIST   write what is refused by name: round, schedule
+      --allow LIST   write what is refused by name: round, schedule, align
 
 Without a word to start from, bits that the text hides are those that ptxas emits, and
 a missing control code is [B------:R-:W-:-:S01]. A line that does not encode gives

@@ -34,8 +34,8 @@ nothing else changed. The rule language is described in docs/rules.md.
       --report FILE     write the edits as JSON, for apply, revert and verify; with -n too
       --keep-original   with --report FILE: keep the overwritten bytes in FILE.original,
                         so that revert restores the file byte for byte
-      --allow NAMES     permit what would be refused: value, schedule, footprint, hidden,
-                        class, target
+      --allow NAMES     permit what would be refused: value, schedule, footprint, align,
+                        hidden, class, target
       --skip-refused    skip refused instructions, count them and continue
       --allow-no-match  succeed even if the rules match nothing
       --no-warn NAMES   silence warnings: mercury, relocation, info, wait,

@@ -17,18 +17,19 @@ const (
 	RefuseValue     = "value"     // a value that nvdisasm prints as INVALIDn or ???n, or refuses
 	RefuseSchedule  = "schedule"  // a stall count, yield and reuse combination that does not exist
 	RefuseFootprint = "footprint" // another destination, another width, or registers that the kernel has not
+	RefuseAlign     = "align"     // registers and offsets that are not aligned as in ptxas code
 	RefuseHidden    = "hidden"    // text that hides an operand
 	RefuseClass     = "class"     // bits that turn the instruction into one of another encoding class
 	RefuseTarget    = "target"    // a branch to where the kernel has no instruction
 )
 
-var refuseKinds = []string{RefuseValue, RefuseSchedule, RefuseFootprint, RefuseHidden, RefuseClass, RefuseTarget}
+var refuseKinds = []string{RefuseValue, RefuseSchedule, RefuseFootprint, RefuseAlign, RefuseHidden, RefuseClass, RefuseTarget}
 
 // An Allow holds the names of what a plan does in spite of knowing better.
 type Allow map[string]bool
 
-// ParseAllow reads names separated by commas: value, schedule, footprint, hidden,
-// class, target.
+// ParseAllow reads names separated by commas: value, schedule, footprint, align,
+// hidden, class, target.
 func ParseAllow(s string) (Allow, error) {
 	a := Allow{}
 	for _, name := range strings.Split(s, ",") {

@@ -54,7 +54,7 @@ func (ck *Change) Check() *Refusal {
 	if diff.AndNot(code.ControlMask.Or(code.GuardMask)).IsZero() {
 		return ck.stillKnown()
 	}
-	for _, f := range []func() *Refusal{ck.class, ck.values, ck.footprint, ck.target} {
+	for _, f := range []func() *Refusal{ck.class, ck.values, ck.footprint, ck.align, ck.target} {
 		if r := f(); r != nil {
 			return r
 		}
@@ -176,8 +176,8 @@ func (ck *Change) values() *Refusal {
 }
 
 // footprint refuses another destination, another number of registers, and registers
-// beyond those that the kernel has. Neither alignment nor what lives in the registers that
-// a wider access takes in is known here.
+// beyond those that the kernel has. What lives in the registers that a wider access takes
+// in is not known here.
 func (ck *Change) footprint() *Refusal {
 	now := ck.Now
 	if f, ok := footprintOf(now); ok {
@@ -201,6 +201,14 @@ func (ck *Change) footprint() *Refusal {
 		if n >= regs && !was[n] {
 			return ck.refuse(RefuseFootprint, code.EveryBit, "R%d is beyond the %d registers of the kernel", n, regs)
 		}
+	}
+	return nil
+}
+
+// align refuses an operand that is not aligned as in code of ptxas.
+func (ck *Change) align() *Refusal {
+	if m := ck.Now.Inst.NewlyMisaligned(ck.Old.Inst); m != nil {
+		return ck.refuse(RefuseAlign, m.Field.Mask(), "%s", m)
 	}
 	return nil
 }

@@ -1,12 +1,14 @@
 package check
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/internal/patchtest"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 // TestReuseShows sees that the flags which ptxas sets show in the text:
@@ -37,5 +39,45 @@ func TestReuseShows(t *testing.T) {
 	}
 	if flags < 50 {
 		t.Errorf("only %d flags seen", flags)
+	}
+}
+
+// An edited line is refused where its registers or its offset are not aligned as in ptxas
+// code, unless the old one has the same operand.
+func TestAlignOfLines(t *testing.T) {
+	table, err := isa.Load(isa.Arch{SM: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(text string) isa.Word {
+		w, err := table.Encode(text, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	for _, c := range []struct {
+		old, now string
+		refused  bool
+	}{
+		{"LDG.E.64 R4, desc[UR4][R2.64]", "LDG.E.64 R5, desc[UR4][R2.64]", true},
+		{"LDG.E.64 R4, desc[UR4][R2.64]", "LDG.E.64 R4, desc[UR4][R3.64]", true},
+		{"LDG.E R5, desc[UR4][R2.64]", "LDG.E.64 R5, desc[UR4][R2.64]", true},
+		{"LDG.E.64 R5, desc[UR4][R2.64]", "LDG.E.64 R5, desc[UR4][R2.64+0x8]", false},
+		{"LDG.E.64 R5, desc[UR4][R2.64]", "LDG.E.64 R7, desc[UR4][R2.64]", true},
+		{"ULDC.64 UR4, c[0x0][0x8]", "ULDC.64 UR4, c[0x0][0xc]", true},
+		{"LDG.E.128 R4, desc[UR4][R2.64]", "LDG.E.128 R4, desc[UR4][R2.64+0x10]", false},
+	} {
+		_, err := EncodeLine(table, &listing.Inst{Text: c.now}, encode(c.old), nil)
+		var r *Refusal
+		switch {
+		case c.refused && (!errors.As(err, &r) || r.Kind != RefuseAlign):
+			t.Errorf("%s for %s: error %v, want a refusal", c.now, c.old, err)
+		case !c.refused && err != nil:
+			t.Errorf("%s for %s: %v", c.now, c.old, err)
+		}
+		if w, err := EncodeLine(table, &listing.Inst{Text: c.now}, encode(c.old), Allow{RefuseAlign: true}); err != nil || w != encode(c.now) {
+			t.Errorf("%s for %s, allowed: %s, %v", c.now, c.old, w, err)
+		}
 	}
 }
