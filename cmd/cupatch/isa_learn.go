@@ -20,6 +20,7 @@ import (
 
 const isaLearnUsage = `usage: cupatch isa learn --arch ARCH --nvdisasm PATH -o FILE [OPTIONS]
        cupatch isa learn --align -o FILE FILE…
+       cupatch isa learn --schedule --arch ARCH -o FILE CODE…
 
 Makes the instruction table of an architecture by asking nvdisasm. It starts from what
 real code and related tables show, tries all opcodes, and learns every encoding class
@@ -50,6 +51,8 @@ What could not be explained is reported at the end, and the exit status is then 
       --align            learn of what powers of two registers and offsets are multiples in
                          the code of FILE…, of every architecture, and write that file; no
                          other option but -o is of use with it
+      --schedule         learn what schedules keep to from the code of ptxas in the FILEs
+                         and folders that are given, and write that model; asks no tool
       --cache DIR        where finished classes are kept, so that an interrupted run goes
                          on where it stopped (default: the user's cache folder)
 
@@ -61,6 +64,7 @@ examples:
   cupatch isa learn --arch sm_103 --base isa/tables/sm_100.txt -o sm_103.txt
   cupatch isa learn --effects --arch sm_90a -o isa/tables/effects/sm_90a.txt
   cupatch isa learn --align -o isa/align.txt lib/
+  cupatch isa learn --schedule --arch sm_90 -o isa/schedule/tables/sm_90.txt libs/
 `
 
 func init() {
@@ -84,6 +88,7 @@ func runIsaLearn(e *env, args []string) error {
 	effects := fs.Bool("effects", false, "")
 	seed := fs.Uint64("seed", 1, "")
 	align := fs.Bool("align", false, "")
+	sched := fs.Bool("schedule", false, "")
 	rest, err := e.parse(fs, args)
 	if err != nil {
 		return err
@@ -101,6 +106,10 @@ func runIsaLearn(e *env, args []string) error {
 		return e.usagef("--update keeps the table's own base: leave out --base")
 	case *tests < 1 || *workers < 1 || *mutants < 0:
 		return e.usagef("--tests and --workers count from 1, --mutants from 0")
+	case *sched && len(rest) == 0:
+		return e.usagef("--schedule learns from code: name files or folders with some")
+	case *sched:
+		return e.learnSchedule(a, rest, *out)
 	}
 	if *cache == "" {
 		dir, err := os.UserCacheDir()

@@ -154,6 +154,45 @@ func checkSchema(t *testing.T, name string, command []string, inputs [][]string)
 	}
 }
 
+// TestCheckSchema validates what check --json prints by the published schema, which names no
+// key that check never prints, and sees that the code of testdata is free of findings.
+func TestCheckSchema(t *testing.T) {
+	schema := readJSON(t, "../../docs/check.schema.json").(map[string]any)
+	known, used := map[string]bool{}, map[string]bool{}
+	schemaKeys(schema, known)
+	dir := t.TempDir()
+	for _, x := range []struct{ file, rule string }{
+		{"cubin/new/sm_90/gemm.cubin", "FADD => stall=1"}, {"cubin/new/sm_80/gemm.cubin", "* => wait=-"}, {"fatbin/zstd.fatbin", "* => wbar=-"},
+	} {
+		out := filepath.Join(dir, "out")
+		if _, talk, status := cupatch(t, nil, "patch", "-q", "-a", "sm_90", "-a", "sm_80", "-e", x.rule, "-o", out, data+x.file); status != 0 {
+			t.Fatalf("%s: status %d, %s", x.file, status, talk)
+		}
+		lines, talk, status := cupatch(t, nil, "check", "--json", out)
+		if status != 1 || lines == "" {
+			t.Fatalf("%s: status %d, %s", x.file, status, talk)
+		}
+		for _, line := range strings.Split(strings.TrimSuffix(lines, "\n"), "\n") {
+			var v any
+			if err := json.Unmarshal([]byte(line), &v); err != nil {
+				t.Fatal(err)
+			}
+			if err := validate(schema, schema, v, ""); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			jsonKeys(v, nil, used)
+		}
+	}
+	for k := range known {
+		if !used[k] {
+			t.Errorf("no output has %q", k)
+		}
+	}
+	if out, talk, status := cupatch(t, nil, "check", data+"cubin"); status != 0 || out != "" {
+		t.Errorf("testdata: status %d, %s%s", status, out, talk)
+	}
+}
+
 // changedCubin writes a cubin of testdata whose first kernel change has changed, and
 // returns its path.
 func changedCubin(t *testing.T, change func(code []byte)) string {

@@ -10,7 +10,7 @@ import (
 )
 
 // A skipping counts the cubins of a file that a command leaves alone because there is no
-// instruction table for them. That is no failure as long as there are others.
+// instruction table for them, or no schedule model. That is no failure as long as there are others.
 type skipping struct {
 	why  map[string]int // how many cubins, by reason
 	done bool           // there was one with a table
@@ -24,9 +24,9 @@ func tableError(e *elfx.Entry, t *code.Target) error {
 	return fmt.Errorf("%s: %w", e.ID(), t.NoTable)
 }
 
-// add counts a cubin if err says that there is no table for it.
+// add counts a cubin if err says that there is no table or no model for it.
 func (s *skipping) add(err error) bool {
-	if !code.Unsupported(err) {
+	if !code.Unsupported(err) && !noModel(err) {
 		return false
 	}
 	if s.why == nil {
