@@ -9,7 +9,6 @@ import (
 
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/code"
-	"github.com/cupatch/cupatch/patch/internal/ascii"
 )
 
 // The kinds of change that a plan refuses unless they are allowed by name.
@@ -100,10 +99,9 @@ func footprintOf(v *code.View) (footprint, bool) {
 	if v.Inst.Status != isa.StatusKnown {
 		return footprint{}, false
 	}
-	count := (v.Inst.Memory().Bytes + 3) / 4
 	ops := v.Split().Operands
 	at := slices.Index(v.Split().Names, "dst")
-	if at < 0 && count > 0 {
+	if at < 0 && v.Inst.Memory().Bytes > 0 {
 		for i := len(ops) - 1; i >= 0 && at < 0; i-- {
 			if _, ok := registerNumber(code.Operand(ops[i]).Value()); ok && code.Operand(ops[i]).Address() < 0 {
 				at = i
@@ -114,11 +112,34 @@ func footprintOf(v *code.View) (footprint, bool) {
 		return footprint{}, false
 	}
 	text := code.Operand(ops[at]).Value()
-	f := footprint{count: max(count, 1), text: text}
+	f := footprint{count: 1, text: text}
 	if n, ok := registerNumber(text); ok {
 		f.reg, f.file = n, strings.TrimRight(text, "0123456789Z")
+		f.count = registersFrom(v.Inst, f.file, n)
 	}
 	return f, true
+}
+
+// registersFrom returns how many registers an operand stands for that names register n of a file,
+// that which is written or stored.
+func registersFrom(in isa.Inst, file string, n int) int {
+	if !in.HasEffects() {
+		return max(registersOfAccess(in), 1)
+	}
+	var ops [16]isa.Operand
+	var accesses [16]isa.Access
+	count := 1
+	for _, o := range in.AppendOperands(ops[:0]) {
+		if o.Kind != isa.OperandRegister || o.File.String() != file || o.First != n || len(o.Field) == 0 {
+			continue
+		}
+		for _, a := range in.Accesses(accesses[:0]) {
+			if a.File == o.File && a.Bit == int(o.Field[0].Lo) {
+				count = max(count, a.Count)
+			}
+		}
+	}
+	return count
 }
 
 // registerNumber returns the number of a register of the files R and UR, -1 for RZ and
@@ -134,23 +155,28 @@ func registerNumber(s string) (int, bool) {
 	return n, true
 }
 
-// registersOf returns the numbers of all registers of the file R that operands name.
-func registersOf(ops []string) []int {
-	var out []int
-	for _, op := range ops {
-		for i := 0; i < len(op); i++ {
-			if op[i] != 'R' || i > 0 && ascii.Name(op[i-1]) {
-				continue
-			}
-			j := i + 1
-			for j < len(op) && ascii.Digit(op[j]) {
-				j++
-			}
-			if n, err := strconv.Atoi(op[i+1 : j]); err == nil {
-				out = append(out, n)
-			}
-			i = j
+// effectsOf returns the registers that v reads and writes. Where it is not known, as of the
+// classes of a table of the user's own, it is what the names of the operands and the size of
+// an access say.
+func effectsOf(v *code.View) isa.Effects {
+	if v.Inst.HasEffects() || v.Inst.Status != isa.StatusKnown {
+		return v.Inst.Effects()
+	}
+	var e isa.Effects
+	var buf [16]isa.Operand
+	names := v.State.Table.Operands(v.Inst.Variant)
+	for _, o := range v.Inst.AppendOperands(buf[:0]) {
+		switch {
+		case !o.IsReg || o.First < 0:
+		case o.Index >= 0 && o.Index < len(names) && strings.HasPrefix(names[o.Index].Name, "dst"):
+			e.Writes.Add(o.File, o.First, max(o.Count, registersOfAccess(v.Inst)))
+		default:
+			e.Reads.Add(o.File, o.First, o.Count)
 		}
 	}
-	return out
+	return e
 }
+
+// registersOfAccess returns how many registers an access of memory moves for each thread, 0
+// where that is not counted.
+func registersOfAccess(in isa.Inst) int { return (in.Memory().Bytes + 3) / 4 }

@@ -191,19 +191,17 @@ func (ck *Change) footprint() *Refusal {
 	if regs == 0 || now.Inst.Status != isa.StatusKnown {
 		return nil
 	}
-	was := map[int]bool{}
-	if ck.Old.Inst.Status == isa.StatusKnown {
-		for _, n := range registersOf(ck.Old.Split().Operands) {
-			was[n] = true
-		}
-	}
-	for _, n := range registersOf(now.Split().Operands) {
-		if n >= regs && !was[n] {
+	was, is := effectsOf(ck.Old), effectsOf(now)
+	for n := regs; n < 255; n++ {
+		if uses(&is, n) && !uses(&was, n) {
 			return ck.refuse(RefuseFootprint, code.EveryBit, "R%d is beyond the %d registers of the kernel", n, regs)
 		}
 	}
 	return nil
 }
+
+// uses reports whether register n of the file R is read or written.
+func uses(e *isa.Effects, n int) bool { return e.Reads.Has(isa.FileR, n) || e.Writes.Has(isa.FileR, n) }
 
 // align refuses an operand that is not aligned as in code of ptxas.
 func (ck *Change) align() *Refusal {

@@ -81,3 +81,38 @@ func TestAlignOfLines(t *testing.T) {
 		}
 	}
 }
+
+// A footprint has all registers of an operand, as nvdisasm's life ranges show them, also
+// where no size is printed.
+func TestFootprint(t *testing.T) {
+	table, err := isa.Load(isa.Arch{SM: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := code.NewState(&code.Kernel{}, table)
+	for text, want := range map[string]string{
+		"FADD R1, R2, R3":                  "R1",
+		"DADD R2, R4, R6":                  "R2-R3",
+		"IMAD.WIDE R2, R5, R7, R8":         "R2-R3",
+		"HMMA.16816.F32 R4, R8, R12, R4":   "R4-R7",
+		"HMMA.16816.F16 R4, R8, R12, R4":   "R4-R5",
+		"LDSM.16.M88.4 R8, [R1]":           "R8-R11",
+		"LDG.E.64 R4, desc[UR6][R2.64]":    "R4-R5",
+		"STG.E.128 desc[UR6][R2.64], R8":   "R8-R11",
+		"STG.E.U8 desc[UR6][R2.64], R8":    "R8",
+		"ULDC.64 UR4, c[0x0][0x208]":       "UR4-UR5",
+		"ISETP.GE.AND P0, PT, R0, R1, PT":  "P0",
+		"LDG.E.64 RZ, desc[UR6][R2.64]":    "RZ",
+		"IMAD.WIDE.U32 R2, P0, R5, R7, R8": "R2-R3",
+		"SHFL.BFLY PT, R7, R4, 0x1, 0x1f":  "R7",
+	} {
+		w, err := table.Encode(text, 0, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if f, ok := footprintOf(state.ViewOf(0, w)); !ok || f.String() != want {
+			t.Errorf("%s: footprint %s, want %s", text, f, want)
+		}
+	}
+}

@@ -235,12 +235,12 @@ func (l *linter) reuse(e edit.Edit, i int, flags uint8) {
 			continue
 		}
 		for j := i; j < l.code.N && j < i+reuseReach; j++ {
-			w := l.code.View(j)
-			if f, ok := footprintOf(w); ok && f.writes(reg) {
+			does := effectsOf(l.code.View(j))
+			if does.Writes.Has(isa.FileR, reg) {
 				l.warn(e, WarnReuse, "R%d is kept for reuse and written at %#x", reg, j*isa.WordSize)
 				break
 			}
-			if j > i && readsRegister(w, reg) {
+			if j > i && does.Reads.Has(isa.FileR, reg) {
 				break
 			}
 		}
@@ -250,11 +250,10 @@ func (l *linter) reuse(e edit.Edit, i int, flags uint8) {
 // overwritten warns when the edited instruction writes a register that it did not write
 // before, and that an instruction above keeps for reuse with nobody reading it in between.
 func (l *linter) overwritten(e edit.Edit, i int) {
-	now, ok := footprintOf(l.code.View(i))
-	if !ok || now.file != "R" || now.reg < 0 {
+	now, was := effectsOf(l.code.View(i)).Writes, effectsOf(l.code.ViewOf(i, e.Old)).Writes
+	if now.R == [4]uint64{} {
 		return
 	}
-	was, had := footprintOf(l.code.ViewOf(i, e.Old))
 	for j := i - 1; j >= 0 && j > i-reuseReach; j-- {
 		w := l.code.Word(j)
 		flags := isa.ControlOf(w).Reuse
@@ -263,7 +262,7 @@ func (l *linter) overwritten(e edit.Edit, i int) {
 				continue
 			}
 			reg := l.reused(w, uint64(j)*isa.WordSize, slot)
-			if now.writes(reg) && !(had && was.writes(reg)) && !l.readBetween(reg, j, i) {
+			if reg >= 0 && now.Has(isa.FileR, reg) && !was.Has(isa.FileR, reg) && !l.readBetween(reg, j, i) {
 				l.warn(e, WarnReuse, "R%d is written here and kept for reuse by the instruction at %#x", reg, j*isa.WordSize)
 				return
 			}
@@ -271,15 +270,10 @@ func (l *linter) overwritten(e edit.Edit, i int) {
 	}
 }
 
-// writes reports whether register reg of the file R is in the footprint.
-func (f footprint) writes(reg int) bool {
-	return f.file == "R" && f.reg >= 0 && reg >= f.reg && reg < f.reg+f.count
-}
-
 // readBetween reports whether an instruction between from and to reads a register.
 func (l *linter) readBetween(reg, from, to int) bool {
 	for j := from + 1; j <= to; j++ {
-		if readsRegister(l.code.View(j), reg) {
+		if does := effectsOf(l.code.View(j)); does.Reads.Has(isa.FileR, reg) {
 			return true
 		}
 	}
@@ -301,17 +295,4 @@ func (l *linter) reused(w isa.Word, pc uint64, slot int) int {
 		}
 	}
 	return -1
-}
-
-// readsRegister reports whether an instruction names register r in an operand other
-// than its destination.
-func readsRegister(v *code.View, r int) bool {
-	if v.Inst.Status != isa.StatusKnown {
-		return false
-	}
-	ops := v.Split().Operands
-	if len(ops) < 2 {
-		return false
-	}
-	return slices.Contains(registersOf(ops[1:]), r)
 }
