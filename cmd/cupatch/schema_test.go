@@ -114,10 +114,9 @@ func TestCfgSchema(t *testing.T) {
 
 // TestStatsSchema does the same for stats.
 func TestStatsSchema(t *testing.T) {
-	checkSchema(t, "stats", []string{"stats", "--json", "--full"}, [][]string{
+	checkSchema(t, "stats", []string{"stats", "--json", "--full", "--detail"}, [][]string{
 		{data + "cubin/new/sm_90/inline.cubin"}, {data + "cubin/old/sm_75/names.cubin"}, {data + "cubin/new/sm_120/control.cubin"},
 		{data + "cubin/new/sm_75/spills.cubin"}, {data + "cubin/new/sm_90/atomics.cubin"}, {data + "fatbin/zstd.fatbin"}, {unknownWords(t)},
-		{data + "cubin/new/sm_90/shared.cubin", "--total"},
 	})
 }
 

@@ -19,12 +19,14 @@ const statsUsage = `usage: cupatch stats [OPTIONS] FILE…
 
 Counts, for each kernel: instructions by opcode; loads and stores by cache hint,
 prefetch size, width and order; stall cycles, yields, scoreboards and waits; reuse
-flags; registers: how many are taken at once at most, and where; its loops and what they
-are made of; sources that collide in the register file; what goes through local memory.
+flags.
 
   -a, --arch ARCH     only cubins for ARCH; repeatable
   -k, --kernel GLOB   only kernels of this mangled, C++ or bare name; repeatable
-      --total         one count over all kernels, without what belongs to a kernel
+      --detail        also follow the flow of each kernel: how many registers are taken at
+                      once at most, and where; loops and what they are made of; sources
+                      that collide in the register file; what goes through local memory
+      --total         one count over all kernels; does not go with --detail
       --full          also count mnemonics with all their modifiers
       --json          one JSON object a line for each kernel
       --max-entry N   refuse entries larger than N when decompressed
@@ -35,7 +37,7 @@ are counted; docs/stats.schema.json describes the JSON.
 exit status: 0 done; 1 if -a, -k and FILE#ENTRY select nothing; 2 trouble.
 
 examples:
-  cupatch stats -k 'gemm*' libfoo.so
+  cupatch stats --detail -k 'gemm*' libfoo.so
   cupatch stats --json kernel.cubin | jq .opcodes
   cupatch stats --full --total libfoo.so
 `
@@ -47,9 +49,10 @@ func init() {
 // A statsRun is one run of stats.
 type statsRun struct {
 	kernelRun
-	json  bool
-	full  bool
-	total *stats.Stats // of --total
+	json   bool
+	full   bool
+	detail bool
+	total  *stats.Stats // of --total
 }
 
 // jsonStats is a line of stats --json.
@@ -73,12 +76,16 @@ func runStats(e *env, args []string) error {
 	total := fs.Bool("total", false, "")
 	fs.BoolVar(&r.json, "json", false, "")
 	fs.BoolVar(&r.full, "full", false, "")
+	fs.BoolVar(&r.detail, "detail", false, "")
 	files, err := e.parse(fs, args)
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
 		return e.usagef("stats needs a FILE")
+	}
+	if *total && r.detail {
+		return e.usagef("--detail describes each kernel; it does not go with --total")
 	}
 	if *total {
 		r.total = r.newStats()
@@ -130,7 +137,9 @@ func (r *statsRun) count(s *kernelCubin, kernels []*elfx.Kernel) *statsText {
 		}
 		j := jsonStats{
 			Kernel: k.Name, CodeHash: code.Hash(k.Data()), Registers: k.Regs, Stack: max(k.Stack, 0), Stats: n,
-			Details: stats.Describe(s.target.Table, s.target.Kernel(k)),
+		}
+		if r.detail {
+			j.Details = stats.Describe(s.target.Table, s.target.Kernel(k))
 		}
 		j.File, j.Entry, j.Arch, j.Demangled = s.names(k)
 		r.print(&out.buf, j, listing.Header(s.target.Kernel(k), s.entry.ArchOf(s.target.Cubin))[len("// "):])
