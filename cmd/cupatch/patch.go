@@ -39,7 +39,7 @@ nothing else changed. The rule language is described in docs/rules.md.
       --skip-refused    skip refused instructions, count them and continue
       --allow-no-match  succeed even if the rules match nothing
       --no-warn NAMES   silence warnings: mercury, relocation, info, wait,
-                        scoreboard, stall, reuse, all
+                        scoreboard, stall, reuse, hazard, all
       --again           apply relative changes to a file once more
       --no-grow         fail if the file would grow
       --ignore-guard    apply a recipe even if its guard does not hold

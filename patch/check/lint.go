@@ -19,9 +19,10 @@ const (
 	WarnScoreboard = "scoreboard" // a scoreboard no longer set that someone waits for
 	WarnStall      = "stall"      // a stall lower than its class has anywhere in the kernel
 	WarnReuse      = "reuse"      // a reuse flag whose register is written before it is used
+	WarnHazard     = "hazard"     // results that are used before they are ready
 )
 
-var warnNames = []string{WarnMercury, WarnRelocation, WarnInfo, WarnWait, WarnScoreboard, WarnStall, WarnReuse}
+var warnNames = []string{WarnMercury, WarnRelocation, WarnInfo, WarnWait, WarnScoreboard, WarnStall, WarnReuse, WarnHazard}
 
 // ParseSilent reads names of warnings separated by commas; "all" is every name.
 func ParseSilent(s string) (map[string]bool, error) {
@@ -118,6 +119,7 @@ func LintKernel(c *code.State, edits []edit.Edit, silent map[string]bool) []Warn
 		l.place(e)
 		l.schedule(e)
 	}
+	l.hazards(edits)
 	return l.out
 }
 
