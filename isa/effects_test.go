@@ -174,3 +174,21 @@ func FuzzParseEffects(f *testing.F) {
 		}
 	})
 }
+
+// A sparse IMMA of the double depth reads four registers of each matrix: nvdisasm -plr marks
+// R39 to R42 and R80 to R83.
+func TestEffectsOfSparseIMMA(t *testing.T) {
+	table, err := Load(Arch{SM: 80})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := table.Decode(Word{0x7deec75027397237, 0x000fe3d036fd09a1}).Effects()
+	for n := range 4 {
+		if !e.Reads.Has(FileR, 39+n) || !e.Reads.Has(FileR, 80+n) {
+			t.Errorf("reads %s", e.Reads)
+		}
+	}
+	if e.Reads.Has(FileR, 43) || e.Reads.Has(FileR, 84) {
+		t.Errorf("reads %s", e.Reads)
+	}
+}

@@ -43,7 +43,7 @@ const (
 	openRounds   = 6   // after so many rounds counts that were never shown are let be
 	cleanRounds  = 3   // without a wrong answer, of a class whose counts depend on modifiers
 	mostBits     = 10  // of modifiers, all of whose combinations are asked for
-	allBits      = 13  // modifiers of matrix instructions, all of whose combinations are asked for
+	allBits      = 15  // modifiers of matrix instructions, all of whose combinations are asked for
 )
 
 // A class is a class under study; several variants may have its name.
