@@ -1,11 +1,16 @@
 package kernel
 
-import "github.com/cupatch/cupatch/isa"
+import (
+	"slices"
+
+	"github.com/cupatch/cupatch/isa"
+)
 
 // Live says which registers hold a value that is still needed: one that an instruction
 // on some path ahead reads before another value takes its place.
 //
-// A write under a guard takes the place of nothing, since the old value may stay. What a
+// A write under a guard takes the place of nothing, since the old value may stay, except
+// for what is only read under the same guard later in the block. What a
 // call needs, and what it leaves alone, is known where the function is in the section;
 // its returns need what is needed after the calls of it. Where nobody knows how execution
 // goes on, at a call of another section, at a return to one and at the end of an Open
@@ -36,21 +41,22 @@ func (g *Graph) Live() *Live {
 // many instructions, use Each.
 func (l *Live) After(i int) isa.RegSet {
 	k := l.g.at[i]
-	live := l.out[k]
+	n := needs{always: l.out[k]}
 	for j := l.g.Blocks[k].End - 1; j > i; j-- {
-		l.before(l.g.Inst(j), &live)
+		n.before(l.g.Inst(j), &l.all)
 	}
-	return live
+	return n.set()
 }
 
 // Each calls fn for each instruction of block k, from the last to the first, with the
 // registers that are needed after it, which fn must not keep.
 func (l *Live) Each(k int, fn func(i int, in isa.Inst, live *isa.RegSet)) {
-	live := l.out[k]
+	n := needs{always: l.out[k]}
 	for i := l.g.Blocks[k].End - 1; i >= l.g.Blocks[k].Start; i-- {
 		in := l.g.Inst(i)
+		live := n.set()
 		fn(i, in, &live)
-		l.before(in, &live)
+		n.before(in, &l.all)
 	}
 }
 
@@ -70,17 +76,96 @@ func (l *Live) Pressure() []Pressure {
 	return out
 }
 
-// before turns what is needed after an instruction into what is needed before it.
-func (l *Live) before(in isa.Inst, live *isa.RegSet) {
+// needs is what is needed at a place in a block.
+type needs struct {
+	always isa.RegSet
+	under  []guardedNeed
+}
+
+// A guardedNeed is what is needed only where a guard lets instructions further on in the
+// block read it: with the value that its predicate has here.
+type guardedNeed struct {
+	guard guard
+	set   isa.RegSet
+}
+
+// A guard is a predicate or its negation.
+type guard struct {
+	file isa.RegFile
+	n    int
+	not  bool
+}
+
+// guardOf returns the guard of an instruction that has one.
+func guardOf(in isa.Inst) guard {
+	g := guard{isa.FileP, int(isa.GuardField.Get(in.Word)), isa.GuardNot.Get(in.Word) != 0}
+	if in.Variant.Guard == isa.GuardUP {
+		g.file = isa.FileUP
+	}
+	return g
+}
+
+// set returns all that is needed.
+func (n *needs) set() isa.RegSet {
+	all := n.always
+	for i := range n.under {
+		all = all.Union(n.under[i].set)
+	}
+	return all
+}
+
+// before turns what is needed after an instruction into what is needed before it; all is
+// every register of the section.
+func (n *needs) before(in isa.Inst, all *isa.RegSet) {
 	if !in.HasEffects() {
-		*live = l.all
+		n.always, n.under = *all, n.under[:0]
 		return
 	}
 	fx := in.Effects()
 	if !in.IsGuarded() {
-		*live = live.Minus(fx.Writes)
+		n.always = n.always.Minus(fx.Writes)
+		for i := range n.under {
+			n.under[i].set = n.under[i].set.Minus(fx.Writes)
+		}
+		n.forget(&fx.Writes)
+		n.always = n.always.Union(fx.Reads)
+		return
 	}
-	*live = live.Union(fx.Reads)
+	g := guardOf(in)
+	own := n.find(g)
+	if own >= 0 {
+		n.under[own].set = n.under[own].set.Minus(fx.Writes)
+	}
+	n.forget(&fx.Writes)
+	var predicate isa.RegSet
+	predicate.Add(g.file, g.n, 1)
+	n.always = n.always.Union(both(fx.Reads, predicate))
+	reads := fx.Reads.Minus(predicate).Minus(n.always)
+	if reads.IsEmpty() {
+		return
+	}
+	if own = n.find(g); own < 0 {
+		own = len(n.under)
+		n.under = append(n.under, guardedNeed{guard: g})
+	}
+	n.under[own].set = n.under[own].set.Union(reads)
+}
+
+// find returns the place of a guard, -1 for none.
+func (n *needs) find(g guard) int {
+	return slices.IndexFunc(n.under, func(x guardedNeed) bool { return x.guard == g })
+}
+
+// forget makes what is needed under a guard whose predicate is among writes needed always:
+// before the write, the predicate says nothing of what comes after it.
+func (n *needs) forget(writes *isa.RegSet) {
+	n.under = slices.DeleteFunc(n.under, func(x guardedNeed) bool {
+		if !writes.Has(x.guard.file, x.guard.n) {
+			return false
+		}
+		n.always = n.always.Union(x.set)
+		return true
+	})
 }
 
 // A liveSolver finds what is needed at the ends of blocks by going around until nothing
@@ -107,25 +192,25 @@ func (s *liveSolver) summarize() {
 	n := len(s.g.Blocks)
 	s.use, s.kill, s.in = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
 	s.need, s.pass, s.after = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
-	unknown := make([]bool, n)
+	for i := range s.g.at {
+		fx := s.g.Inst(i).Effects()
+		s.all = s.all.Union(fx.Reads).Union(fx.Writes)
+	}
+	var need needs
 	for k := range s.g.Blocks {
 		b := &s.g.Blocks[k]
+		need.always, need.under = isa.RegSet{}, need.under[:0]
+		unknown := false
 		for i := b.End - 1; i >= b.Start; i-- {
 			in := s.g.Inst(i)
-			fx := in.Effects()
-			s.all = s.all.Union(fx.Reads).Union(fx.Writes)
-			unknown[k] = unknown[k] || !in.HasEffects()
+			need.before(in, &s.all)
+			unknown = unknown || !in.HasEffects()
 			if !in.IsGuarded() {
-				s.kill[k] = s.kill[k].Union(fx.Writes)
-				s.use[k] = s.use[k].Minus(fx.Writes)
+				s.kill[k] = s.kill[k].Union(in.Effects().Writes)
 			}
-			s.use[k] = s.use[k].Union(fx.Reads)
 		}
-	}
-	// What comes before the unknown instruction of a block may be overwritten in it only
-	// after it was read.
-	for k := range unknown {
-		if unknown[k] {
+		s.use[k] = need.set()
+		if unknown { // what comes before it may be overwritten only after it was read
 			s.use[k], s.kill[k] = s.all, isa.RegSet{}
 		}
 	}

@@ -55,27 +55,34 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// inUse returns the sum of what is in use at each of the first n instructions: what is
-// needed before it, and what it writes.
+// inUse returns the sum of what is in use at each of the first n instructions, R1 aside.
 func inUse(g *kernel.Graph, n int) *liferange.Sum {
 	var s liferange.Sum
 	var r1 isa.RegSet
 	r1.Add(isa.FileR, 1, 1)
+	for i, set := range usedSets(g, n) {
+		s.Add(uint64(i)*isa.WordSize, set.Minus(r1))
+	}
+	return &s
+}
+
+// usedSets returns what is in use at each of the first n instructions: what is needed before
+// it, and what it writes.
+func usedSets(g *kernel.Graph, n int) []isa.RegSet {
+	sets := make([]isa.RegSet, n)
 	for k := range g.Blocks {
-		b := &g.Blocks[k]
-		sets := make([]isa.RegSet, b.End-b.Start)
 		g.Live().Each(k, func(i int, in isa.Inst, live *isa.RegSet) {
+			if i >= n {
+				return
+			}
 			fx := in.Effects()
 			before := *live
 			if !in.IsGuarded() {
 				before = before.Minus(fx.Writes)
 			}
-			sets[i-b.Start] = before.Union(fx.Reads).Union(fx.Writes).Minus(r1)
-			sets[i-b.Start].B = 0 // which nvdisasm does not show
+			sets[i] = before.Union(fx.Reads).Union(fx.Writes)
+			sets[i].B = 0 // which nvdisasm does not show
 		})
-		for i, set := range sets[:min(len(sets), max(n-b.Start, 0))] {
-			s.Add(uint64(b.Start+i)*isa.WordSize, set)
-		}
 	}
-	return &s
+	return sets
 }

@@ -1,0 +1,177 @@
+package code_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/cupatch/cupatch/elfx"
+	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/kernel"
+	"github.com/cupatch/cupatch/isa/liferange"
+	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/scripts/nv/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
+)
+
+// eachCorpusCubin calls fn with each different cubin of the public corpus that nvdisasm can
+// follow, in a file of its own, or of the folder CUPATCH_CUBINS.
+func eachCorpusCubin(t *testing.T, fn func(tool, path string, target *code.Target)) {
+	t.Helper()
+	oracletest.Long(t)
+	root := os.Getenv("CUPATCH_CUBINS")
+	if root == "" {
+		root = filepath.Join(filepath.Dir(oracle.CacheDir()), "corpus")
+	}
+	if _, err := os.Stat(root); err != nil {
+		t.Skipf("no corpus (%v); scripts/corpus downloads it", err)
+	}
+	seen := map[[32]byte]bool{}
+	path := filepath.Join(t.TempDir(), "k.cubin")
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := elfx.OpenFile(name, nil)
+		if err != nil {
+			return nil // of no GPU code
+		}
+		defer f.Close()
+		for _, e := range f.Entries() {
+			if e.Kind != elfx.KindELF {
+				continue
+			}
+			data, err := e.Data()
+			if err != nil || seen[sha256.Sum256(data)] {
+				continue
+			}
+			seen[sha256.Sum256(data)] = true
+			target, err := code.Open(e)
+			if err != nil || target.Table == nil {
+				continue
+			}
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				return err
+			}
+			tool := "nvdisasm"
+			if target.Cubin.Layout == elfx.LayoutOld {
+				tool = "nvdisasm12"
+			}
+			fn(tool, path, target)
+			e.Done()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFlowOfCorpus compares the control flow of every function of the corpus that nvdisasm
+// makes a graph of.
+func TestFlowOfCorpus(t *testing.T) {
+	functions, bad := 0, 0
+	eachCorpusCubin(t, func(tool, path string, target *code.Target) {
+		flows, err := oracle.Graphs(tool, path)
+		if err != nil {
+			t.Logf("%s: %v", target.File, err)
+			return
+		}
+		for i := range target.Cubin.Kernels() {
+			k := &target.Cubin.Kernels()[i]
+			g := code.NewState(target.Kernel(k), target.Table).Flow()
+			starts := map[uint64]bool{}
+			for _, f := range k.Functions() {
+				starts[f.Offset] = true
+			}
+			for _, f := range k.Functions() {
+				flow := flows[f.Name]
+				if flow == nil {
+					continue
+				}
+				functions++
+				for pc, want := range flow {
+					got := successors(g, int(pc/isa.WordSize))
+					slices.Sort(want)
+					// A trap at the end of a function leads into the next one, which nvdisasm leaves out.
+					got = slices.DeleteFunc(got, func(to uint64) bool { return len(want) == 0 && starts[to] })
+					if want = slices.Compact(want); !slices.Equal(got, want) {
+						if bad++; bad <= 20 {
+							t.Errorf("%s#%s %s: after %#x: %#x, nvdisasm %#x", target.File, target.Entry, f.Name, pc, got, want)
+						}
+						break
+					}
+				}
+			}
+		}
+	})
+	t.Logf("%d functions, %d with another flow", functions, bad)
+}
+
+// TestLiveOfCorpus compares the registers in use at every instruction of the sections of the
+// corpus that neither call nor return.
+func TestLiveOfCorpus(t *testing.T) {
+	sections, instructions, bad := 0, 0, 0
+	var r1 isa.RegSet
+	r1.Add(isa.FileR, 1, 1)
+	eachCorpusCubin(t, func(tool, path string, target *code.Target) {
+		nvdisasm, err := oracle.Lookup(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours := map[string][]isa.RegSet{}
+		for i := range target.Cubin.Kernels() {
+			k := &target.Cubin.Kernels()[i]
+			if g := code.NewState(target.Kernel(k), target.Table).Flow(); alone(g, int(k.Size/isa.WordSize)) {
+				ours[k.Name] = usedSets(g, int(k.Size/isa.WordSize))
+			}
+		}
+		out, err := exec.Command(nvdisasm, "-plr", "-lrm", "narrow", "-c", path).Output()
+		if err != nil {
+			t.Logf("%s#%s: %v", target.File, target.Entry, err)
+			return
+		}
+		differs := map[string]bool{}
+		last := ""
+		err = liferange.Parse(bytes.NewReader(out), func(r liferange.Row) error {
+			sets := ours[r.Section]
+			if sets == nil || int(r.PC/isa.WordSize) >= len(sets) {
+				return nil
+			}
+			if r.Section != last {
+				sections++
+				last = r.Section
+			}
+			instructions++
+			got, want := sets[r.PC/isa.WordSize].Minus(r1), r.InUse.Minus(r1)
+			if got != want && !differs[r.Section] {
+				differs[r.Section] = true
+				if bad++; bad <= 20 {
+					t.Errorf("%s#%s %s at %#x: more %s, less %s", target.File, target.Entry, r.Section, r.PC, got.Minus(want), want.Minus(got))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s#%s: %v", target.File, target.Entry, err)
+		}
+	})
+	t.Log(fmt.Sprintf("%d sections with %d instructions, %d sections differ", sections, instructions, bad))
+}
+
+// alone reports whether none of n instructions calls or returns.
+func alone(g *kernel.Graph, n int) bool {
+	for i := range n {
+		switch g.Inst(i).Flow().Kind {
+		case isa.FlowCall, isa.FlowReturn:
+			return false
+		}
+	}
+	return true
+}
