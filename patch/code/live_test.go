@@ -3,7 +3,6 @@ package code_test
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -12,13 +11,15 @@ import (
 	"github.com/cupatch/cupatch/isa/liferange"
 )
 
-// otherLife has the sections whose sets differ. In bulk_copy nvdisasm takes a write under a
-// uniform guard for one that always happens, so that what was in the register before is
-// not needed.
-var otherLife = map[string]bool{"bulk_copy": true, "lea_64": true}
+// moreLife has the sections in which more is needed than nvdisasm says. In bulk_copy it
+// takes a write under a uniform guard for one that always happens; lea_64 uses registers
+// from UR63 on, which it never marks.
+var moreLife = map[string]bool{"bulk_copy": true, "lea_64": true}
 
 // TestLive compares the registers in use at every instruction of testdata with nvdisasm's
-// life ranges. Sections with calls and returns are not in the record: nvdisasm does not
+// life ranges: nowhere more, and in nine of ten sections the same. Where there are less, a
+// write under a guard takes the place of what is only read under that guard, which nvdisasm
+// does not see. Sections with calls and returns are not in the record: nvdisasm does not
 // look into functions, and takes a call to use what the calling convention may use.
 func TestLive(t *testing.T) {
 	data, err := os.ReadFile("testdata/life.txt")
@@ -26,7 +27,7 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	graphs := map[string]map[string]*kernel.Graph{}
-	n := 0
+	n, same := 0, 0
 	for line := range strings.Lines(string(data)) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -40,19 +41,28 @@ func TestLive(t *testing.T) {
 			t.Errorf("%s: no section %s", cols[0], cols[1])
 			continue
 		}
-		n++
-		// nvdisasm leaves out the padding.
-		rows, err := strconv.Atoi(strings.Fields(cols[2])[0])
+		want, err := liferange.ParseCounts(cols[3])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := inUse(g, rows).String(); got != cols[2] && !otherLife[cols[1]] {
-			t.Errorf("%s %s: %s, nvdisasm %s", cols[0], cols[1], got, cols[2])
+		n++
+		got := inUse(g, len(want)) // nvdisasm leaves out the padding
+		if got.String() == cols[2] {
+			same++
+			continue
+		}
+		for i, c := range got.Counts {
+			for f := range c {
+				if c[f] > want[i][f] && !moreLife[cols[1]] {
+					t.Errorf("%s %s at %#x: %v, nvdisasm %v", cols[0], cols[1], i*isa.WordSize, c, want[i])
+				}
+			}
 		}
 	}
-	if n < 500 {
-		t.Errorf("only %d sections", n)
+	if n < 500 || same < 9*n/10 {
+		t.Errorf("%d sections, %d the same", n, same)
 	}
+	t.Logf("%d sections, %d the same", n, same)
 }
 
 // inUse returns the sum of what is in use at each of the first n instructions, R1 aside.

@@ -6,7 +6,7 @@
 //
 // A line has the cubin, the section, the number of instructions that nvdisasm shows, the
 // greatest number of registers of the files R, UR, P and UP, and the sum of all sets; see
-// [liferange.Sum]. R1 is left out: nvdisasm takes it to be in use everywhere.
+// [liferange.Sum]; then the number of registers at each instruction. R1 is left out: nvdisasm takes it to be in use everywhere.
 package main
 
 import (
@@ -54,7 +54,7 @@ func record(w *bufio.Writer, path string, c *elfx.Cubin) error {
 	for i := range c.Kernels() {
 		name := c.Kernels()[i].Name
 		if s := sums[name]; s != nil && s.Rows > 0 {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", path, name, s)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", path, name, s, liferange.FormatCounts(s.Counts))
 		}
 	}
 	return nil
