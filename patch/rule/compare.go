@@ -154,6 +154,10 @@ func splitRegister(s string) (file string, n int, ok bool) {
 	return file, n, err == nil && (file == "R" || file == "UR" || file == "P" || file == "UP" || file == "B")
 }
 
+// lastRegister is the highest register of each file on any architecture. What follows it
+// is RZ, URZ, PT or UPT, which hold no value.
+var lastRegister = map[string]int{"R": 254, "UR": 254, "P": 6, "UP": 6, "B": 15}
+
 // reconcile gives the two sides of a comparison types that go together: it checks
 // literals against the field on the other side and turns fields that are both number
 // and text into what the other side is.
@@ -241,8 +245,12 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 		}
 		return textLit(g, y.pos), nil
 	case fieldRegs:
-		if _, _, ok := splitRegister(s); !ok {
+		file, n, ok := splitRegister(s)
+		if !ok {
 			return nil, c.errorf(y.pos, `%s has registers; write one: "R4", "UR6", "P0", "UP1", "B0"`, f.name)
+		}
+		if last := lastRegister[file]; n < 0 || n > last {
+			return nil, c.errorf(y.pos, "%s is never %q; the registers go from %s0 to %s%d", f.name, s, file, file, last)
 		}
 	case fieldFrom:
 		o, err := kernel.ParseOrigin(s)

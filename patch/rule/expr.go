@@ -455,6 +455,10 @@ func (c *exprCompiler) textOp(n *ast.BinaryNode) (*compiledExpr, error) {
 		return nil, err
 	}
 	x = x.asText()
+	if x.field != nil && x.field.kind == fieldRegs {
+		return nil, c.errorf(x.pos, "%s has registers; %s takes text", x.field.name, n.Operator).
+			hint(`== asks whether a register is in the set: %s == "R4"`, x.field.name)
+	}
 	lit, ok := n.Right.(*ast.StringNode)
 	if x.typ != typeText {
 		return nil, c.errorf(x.pos, "%s takes text, not %s", n.Operator, x.typ)
