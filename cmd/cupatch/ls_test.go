@@ -43,8 +43,8 @@ func TestLs(t *testing.T) {
 		"#4 ptx compute_90, zstd 1184 of 3417 bytes, PTX 6.4", "4 entries (1 ptx, 3 elf), 12 kernels",
 	}, "ls", "-s", data+"fatbin/zstd.fatbin")
 	want(t, 0, []string{
-		"kernel calls_direct: 64 instructions, 24 registers, 12 params, unbounded stack",
-		"kernel calls_system: 72 instructions, 24 registers, 8 stack",
+		"kernel calls_direct: 64 instructions, 24 registers, 12 bytes params, unbounded stack",
+		"kernel calls_system: 72 instructions, 24 registers, 8 bytes stack",
 	}, "ls", data+"cubin/new/sm_90/calls.cubin")
 	want(t, 0, []string{"part of #1", "#1 concat"}, "ls", "-s", data+"fatbin/concat.fatbin")
 	want(t, 0, []string{"from unit.cu", "relocatable", "function fibonacci"}, "ls", data+"fatbin/relocatable.fatbin")

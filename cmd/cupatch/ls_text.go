@@ -160,7 +160,7 @@ func (r *lsRun) writeKernel(pad string, k *lsKernel) {
 	for _, p := range []struct {
 		n    int
 		unit string
-	}{{k.Registers, pluralWord(k.Registers, "register", "registers")}, {k.Shared, "shared"}, {k.Local, "local"}, {k.Stack, "stack"}, {k.Params, "params"}} {
+	}{{k.Registers, pluralWord(k.Registers, "register", "registers")}, {k.Shared, "bytes shared"}, {k.Local, "bytes local"}, {k.Stack, "bytes stack"}, {k.Params, "bytes params"}} {
 		if p.n > 0 {
 			fmt.Fprintf(r.stdout, ", %d %s", p.n, p.unit)
 		}
