@@ -114,6 +114,7 @@ func TestRuleErrors(t *testing.T) {
 		{`LDG if live != "P7" => .EL`, `column 16: live is never "P7"; the registers go from P0 to P6`, ""},
 		{`LDG if writes == "UP-1" => .EL`, `column 18: writes is never "UP-1"; the registers go from UP0 to UP6`, ""},
 		{`LDG if reads contains "R8" => .EL`, "column 8: reads has registers; contains takes text", `== asks whether a register is in the set: reads == "R4"`},
+		{`LDG if "R4" in reads => .EL`, "column 16: in wants a list", `== asks whether a register is in the set: reads == "R4"`},
 		{`LDG if not (live matches "R8") => .EL`, "column 13: live has registers; matches takes text", `== asks whether a register is in the set: live == "R4"`},
 		{"LDG if block < 0 => .EL", "column 16: block is never < 0; it starts at 0", ""},
 		{"LDG{2,4} if i == 4 => .EL", "column 18: i is never 4; it goes from 0 to 3", ""},

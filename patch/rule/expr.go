@@ -545,6 +545,10 @@ func (c *exprCompiler) in(n *ast.BinaryNode) (*compiledExpr, error) {
 }
 
 func (c *exprCompiler) inWait(n *ast.BinaryNode) (*compiledExpr, error) {
+	if set, err := c.expr(n.Right); err == nil && set.field != nil && set.field.kind == fieldRegs {
+		return nil, c.errorf(set.pos, `in wants a list such as ["EF", "EL"], or wait, on its right`).
+			hint(`== asks whether a register is in the set: %s == "R4"`, set.field.name)
+	}
 	x, y, err := c.numbers(n.Left, n.Right, "in")
 	if err != nil {
 		return nil, err
