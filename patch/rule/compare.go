@@ -2,11 +2,13 @@ package rule
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/kernel"
+	"github.com/cupatch/cupatch/isa/nearest"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/expr-lang/expr/ast"
 )
@@ -244,6 +246,8 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 			return nil, c.errorf(y.pos, `%q is no guard; write "P0", "!P3", "PT" or "UP1"`, s)
 		}
 		return textLit(g, y.pos), nil
+	case fieldOpcode:
+		return y, c.checkOpcode(s, y.pos)
 	case fieldRegs:
 		file, n, ok := splitRegister(s)
 		if !ok {
@@ -276,6 +280,22 @@ func (c *exprCompiler) literal(f *fieldRef, y *compiledExpr) (*compiledExpr, err
 		return y, c.checkOperand(f, s, y.pos)
 	}
 	return y, nil
+}
+
+// checkOpcode sees that the architecture has an instruction of that name.
+func (c *exprCompiler) checkOpcode(name string, pos int) error {
+	known := c.names.table.Mnemonics()
+	if slices.Contains(known, name) {
+		return nil
+	}
+	if head, _, dot := strings.Cut(name, "."); dot && slices.Contains(known, head) {
+		return c.errorf(pos, "opcode is the name without modifiers: %q", head)
+	}
+	e := c.errorf(pos, "%s has no instruction %s", c.names.arch, name).lacking()
+	if near := nearest.Name(name, known); near != "" {
+		e.Help = "did you mean " + near + "?"
+	}
+	return e
 }
 
 func (c *exprCompiler) groupLiteral(f *fieldRef, s string, y *compiledExpr) (*compiledExpr, error) {

@@ -54,6 +54,7 @@ const (
 	fieldKernel
 	fieldArch
 	fieldEntry
+	fieldOpcode  // a mnemonic
 	fieldRegs    // a set of registers: == asks whether one is in it
 	fieldFrom    // where an address comes from
 	fieldBits    // bits[a..b]
@@ -131,7 +132,7 @@ var fieldTable = []field{
 		truth: func(ctx *evalCtx, v *code.View) (bool, bool) { return ctx.code.Flow().Innermost(v.Index), true }},
 	{name: "loop_header", fixed: cannotBeSet,
 		truth: func(ctx *evalCtx, v *code.View) (bool, bool) { return ctx.code.Flow().InHeader(v.Index), true }},
-	{name: "opcode", fixed: "opcode is read from the instruction; change it with a whole instruction in quotes",
+	{name: "opcode", kind: fieldOpcode, fixed: "opcode is read from the instruction; change it with a whole instruction in quotes",
 		text: func(_ *evalCtx, v *code.View) (string, bool) {
 			name := v.Inst.Mnemonic()
 			return name, name != ""

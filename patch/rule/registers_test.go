@@ -55,6 +55,8 @@ func TestRegisterRulesRefuse(t *testing.T) {
 		`MOV if reg(dst, src1) == 1 => stall=2`: "reg takes one operand",
 		`MOV|IADDD3 => stall=2`:                 "no instruction IADDD3",
 		`MOV| => stall=2`:                       `want an opcode`,
+		`LDG if opcode == "LDG.E" => stall=2`:   `opcode is the name without modifiers: "LDG"`,
+		`LDG if opcode == "LDGG" => stall=2`:    "has no instruction LDGG",
 		`LDG if param == 1 => param=2`:          "param cannot be set",
 		`MOV if innermost == 1 => stall=2`:      "a truth value is compared with a number",
 	} {
