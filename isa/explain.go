@@ -37,11 +37,19 @@ func (e *SyntaxError) Reason() string {
 	return msg
 }
 
-// foundAt returns the part of text that starts at pos.
+// foundAt returns the name or number of text that starts at pos.
 func foundAt(text string, pos int) string {
 	found := text[pos:]
-	if n := strings.IndexAny(found[1:], " ,.[]"); n >= 0 && !isFraction(found, n+1) {
-		found = found[:n+1]
+	stops := " ,.[]+"
+	c := at(found, 0)
+	number := c >= '0' && c <= '9' || c == '-'
+	if number {
+		stops = " ,.[]"
+	}
+	for n := 1; n < len(found); n++ {
+		if strings.IndexByte(stops, found[n]) >= 0 && (!number || !isFraction(found, n)) {
+			return found[:n]
+		}
 	}
 	return found
 }
@@ -64,14 +72,13 @@ func (f *failure) reach(pos int) bool {
 
 // explain finds out where text fails.
 func (t *Table) explain(text string, pc uint64, like *Word, allow Allow) error {
-	_, start := parseGuard(text)
+	g, start := parseGuard(text)
 	if start < 0 {
-		return &SyntaxError{Text: text, Expected: "a guard @P0 to @PT, @!P0, @UP0 …"}
+		return explainGuard(text)
 	}
 	name := leadingName(text[start:])
 	if len(t.named(name)) == 0 {
-		names := slices.Sorted(maps.Keys(t.names))
-		return &SyntaxError{Text: text, Pos: start, Expected: fmt.Sprintf("an instruction of %s", t.arch), Meant: nearest.Name(name, names)}
+		return t.explainName(text, start, name)
 	}
 	m := matcher{t: t, text: text, pc: pc, trace: true}
 	m.loosen(allow)
@@ -86,18 +93,108 @@ func (t *Table) explain(text string, pc uint64, like *Word, allow Allow) error {
 	if len(m.expected) > most {
 		e.Expected = strings.Join(m.expected[:most], " or ") + " or other"
 	}
-	if e.Expected == "" {
-		e.Expected = "another guard"
+	if e.Expected == "" && e.Problem == "" {
+		e.Problem = t.guardProblem(name, g)
 	}
 	if m.far < len(text) {
 		e.Meant = m.meant(foundAt(text, m.far))
 	}
+	if end := start + len(name); at(text, end) == ' ' && at(text, end+1) == '.' && m.far <= end+1 {
+		e.Pos, e.Problem = end, "no blank goes before a modifier"
+	}
+	if order := t.reorder(text, start, pc, m.far); order != "" {
+		e.Problem = "the modifiers go in another order: " + order
+	}
 	return e
+}
+
+// explainGuard says what is wrong with the guard of text.
+func explainGuard(text string) error {
+	e := &SyntaxError{Text: text, Expected: "a guard @P0 to @PT, @!P0, @UP0 …"}
+	guard, _, _ := strings.Cut(text, " ")
+	if upper := strings.ToUpper(guard); upper != guard {
+		if _, start := parseGuard(upper + " "); start >= 0 {
+			e.Meant = upper
+		}
+	}
+	return e
+}
+
+// explainName says that name, at start, is no instruction.
+func (t *Table) explainName(text string, start int, name string) error {
+	e := &SyntaxError{Text: text, Pos: start, Expected: fmt.Sprintf("an instruction of %s", t.arch)}
+	token, _, _ := strings.Cut(text[start:], " ")
+	switch {
+	case strings.Contains(token, ":"):
+		e.Problem = "a control code is written like [B01----:R2:W0:Y:S04], before the guard"
+	case isGuardName(token):
+		e.Problem = fmt.Sprintf("a guard is written with an @, @%s", token)
+	default:
+		e.Meant = nearest.Name(name, slices.Sorted(maps.Keys(t.names)))
+	}
+	return e
+}
+
+// isGuardName reports whether s is a guard without its @.
+func isGuardName(s string) bool {
+	_, start := parseGuard("@" + s + " ")
+	return start >= 0
+}
+
+// guardProblem says that no variant of the instruction takes the guard g.
+func (t *Table) guardProblem(name string, g guardText) string {
+	takes := map[Guard]bool{}
+	for _, c := range t.named(name) {
+		takes[c.v.Guard] = true
+	}
+	switch {
+	case takes[GuardUP] && !g.uniform:
+		return name + " has guards @UP0 to @UPT, not @P0"
+	case takes[GuardP] && g.uniform:
+		return name + " has guards @P0 to @PT, not @UP0"
+	}
+	return name + " has no guard"
+}
+
+// maxReorder is the greatest number of modifiers that are tried in every order.
+const maxReorder = 5
+
+// reorder returns the name at start with its modifiers in an order that makes text an
+// instruction, or "" where far, the place that fails, is not in the name or none does.
+func (t *Table) reorder(text string, start int, pc uint64, far int) string {
+	name, rest, _ := strings.Cut(text[start:], " ")
+	parts := strings.Split(name, ".")
+	if far > start+len(name) || len(parts) < 3 || len(parts) > maxReorder+1 {
+		return ""
+	}
+	found := ""
+	var permute func(n int)
+	permute = func(n int) {
+		if n == len(parts) {
+			order := strings.Join(parts, ".")
+			if m := (matcher{t: t, text: text[:start] + order + " " + rest, pc: pc}); found == "" {
+				if m.loosen(nil); m.encode(nil) {
+					found = order
+				}
+			}
+			return
+		}
+		for i := n; i < len(parts); i++ {
+			parts[n], parts[i] = parts[i], parts[n]
+			permute(n + 1)
+			parts[n], parts[i] = parts[i], parts[n]
+		}
+	}
+	permute(1)
+	return found
 }
 
 // meant returns the literal expected that looks like found, or "".
 func (f *failure) meant(found string) string {
 	var names []string
+	if c := at(found, 0); c >= '0' && c <= '9' {
+		return "" // a number is no name
+	}
 	for _, e := range f.expected {
 		if lit := strings.Trim(e, "`"); len(lit) < len(e) && isWordByte(at(lit, 0)) {
 			names = append(names, lit)
@@ -167,7 +264,13 @@ func (s *Slot) problem(text string, pos int, pc uint64) (problem string, end int
 	}
 	x, neg, end := scanHex(text, pos, true)
 	if end >= 0 {
-		return s.wholeProblem(text[pos:end], x, neg, pc), end
+		token := text[pos:end]
+		if n := strings.IndexFunc(text[end:], func(c rune) bool { return !isWordByte(byte(c)) }); n > 0 {
+			token = text[pos : end+n] // digits beyond 64 bits
+		} else if n < 0 {
+			token = text[pos:]
+		}
+		return s.wholeProblem(token, x, neg, pc), end
 	}
 	start := pos
 	if at(text, pos) == '-' {
@@ -230,8 +333,11 @@ func (m *matcher) failLit(pos int, lit string) int {
 		for n < len(lit) && at(m.text, pos+n) == lit[n] && pos+n < len(m.text) {
 			n++
 		}
-		for n > 0 && isWordByte(lit[n-1]) {
-			n--
+		// A name that is another from some letter on is another from its start.
+		if isWordByte(at(lit, n)) || isWordByte(at(m.text, pos+n)) {
+			for n > 0 && isWordByte(lit[n-1]) {
+				n--
+			}
 		}
 		rest := "`" + strings.TrimLeft(lit[n:], " ") + "`"
 		if rest == "``" {

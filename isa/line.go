@@ -144,11 +144,11 @@ func (t *Table) EncodeLine(l Line, like *Word, allow Allow) (Word, error) {
 		}
 		return w, err
 	}
-	if l.HasControl {
-		if l.Control.Yield && ControlOf(w).Reuse != 0 && strings.Contains(l.Text, ".reuse") {
-			return Word{}, ErrReuse
-		}
-		w = l.Control.SetCode(w)
+	if l.HasControl && l.Control.Yield && ControlOf(w).Reuse != 0 && strings.Contains(l.Text, ".reuse") {
+		return Word{}, ErrReuse
+	}
+	if w, err = t.setCode(w, l, like); err != nil {
+		return w, err
 	}
 	if like != nil && w == *like || strings.HasPrefix(l.Text, ".") {
 		return w, nil
@@ -157,6 +157,31 @@ func (t *Table) EncodeLine(l Line, like *Word, allow Allow) (Word, error) {
 		return w, err
 	}
 	return w, t.refuseAlign(w, like, allow)
+}
+
+// setCode puts the control code of l into w, which l's text gave; without one that of
+// like or the default. A text may ask for another: nvdisasm prints IMAD in place of
+// IMAD.MOV with the batch number 3.
+func (t *Table) setCode(w Word, l Line, like *Word) (Word, error) {
+	c := l.Control
+	if like != nil && !l.HasControl {
+		c = ControlOf(*like)
+	}
+	set := c.SetCode(w)
+	if set == w || strings.HasPrefix(l.Text, ".") {
+		if l.HasControl {
+			w = set
+		}
+		return w, nil
+	}
+	if text := t.Text(t.Decode(set), l.PC); text != t.Text(t.Decode(w), l.PC) {
+		problem := "with these operands it is written "
+		if l.HasControl {
+			problem = "with this control code it is written "
+		}
+		return Word{}, &SyntaxError{Text: strings.Repeat(" ", l.TextPos) + l.Text, Pos: l.TextPos, Problem: problem + text}
+	}
+	return set, nil
 }
 
 // refuseAlign refuses a word with an operand that is not aligned as in code of ptxas, and

@@ -158,17 +158,20 @@ func (m *matcher) literal(lit string, pos int) int {
 	start := pos
 	for i := 0; i < len(lit); i++ {
 		if m.loose {
+			before := pos
 			if next := m.skipBlanks(pos); next == pos || lit[i] == ' ' || !joins(at(m.text, pos-1)) || !joins(at(m.text, next)) {
 				pos = next
 			}
 			switch {
 			case lit[i] == ' ':
-				if pos == start && pos > 0 && joins(at(m.text, pos-1)) && joins(at(m.text, pos)) {
+				if pos == before && pos > 0 && joins(at(m.text, pos-1)) && joins(at(m.text, pos)) {
 					return m.failLit(start, lit)
 				}
 				continue
 			case lit[i] == ']':
 				pos = m.skipZeroOffset(pos)
+			case lit[i] == '+' && i == len(lit)-1 && at(m.text, pos) == '-':
+				return pos // [R2-0x10] for [R2+-0x10]
 			}
 		}
 		if at(m.text, pos) != lit[i] {

@@ -103,7 +103,7 @@ func TestEncodeErrors(t *testing.T) {
 		{"", 0, "an instruction of sm_90"},
 		{"FADDD R1", 0, "an instruction of sm_90"},
 		{"@P8 FADD R0, R1, 0", 0, "a guard"},
-		{"@UP0 FADD R0, R1, 0", 0, "another guard"},
+		{"@UP0 FADD R0, R1, 0", 0, "FADD has guards @P0 to @PT, not @UP0"},
 		{"FADD.SAT.RM R1, R3, 1", 8, "a blank"},
 		{"FADD R1, R300, 1", 9, "there is no R300 here; there are R0 to R254 and RZ"},
 		{"FADD R1, R2", 11, "`, `"},
