@@ -22,9 +22,10 @@ type exit struct {
 func newCalls(g *Graph) *calls {
 	c := &calls{g: g, exits: make([]exit, len(g.Blocks)), callers: map[int32][]int{}, queued: make([]bool, len(g.Blocks))}
 	for k := range g.Blocks {
-		c.exits[k] = c.exit(g.Blocks[k].End - 1)
-		if e := &c.exits[k]; e.callee >= 0 {
-			c.callers[e.callee] = append(c.callers[e.callee], k)
+		c.exits[k] = exit{flow: g.Inst(g.Blocks[k].End - 1).Flow(), callee: -1}
+		if to, ok := g.Callee(k); ok {
+			c.exits[k].callee = int32(to)
+			c.callers[int32(to)] = append(c.callers[int32(to)], k)
 		}
 	}
 	c.returns = make([]bool, len(g.Blocks))
@@ -55,19 +56,6 @@ func (c *calls) comesBack(k int) bool {
 func (c *calls) goesOn(k int, x Edge) bool {
 	e := &c.exits[k]
 	return e.callee < 0 || x.Kind != FallThrough || e.flow.Conditional || c.returns[e.callee]
-}
-
-// exit notes how control leaves a block whose last instruction is i.
-func (c *calls) exit(i int) exit {
-	in := c.g.Inst(i)
-	e := exit{flow: in.Flow(), callee: -1}
-	if e.flow.Kind != isa.FlowCall {
-		return e
-	}
-	if to, ok := in.Target(uint64(i) * isa.WordSize); ok && to%isa.WordSize == 0 && to/isa.WordSize < uint64(len(c.g.at)) {
-		e.callee = c.g.at[to/isa.WordSize]
-	}
-	return e
 }
 
 // calling reports whether block k ends with a call, always or under a guard.

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -239,7 +238,7 @@ func (d *Defs) writers(k int32) map[reg][]int32 {
 	m := map[reg][]int32{}
 	for i := d.g.Blocks[k].Start; i < d.g.Blocks[k].End; i++ {
 		fx := d.effects(i, d.g.Inst(i))
-		eachReg(&fx.Writes, func(r reg) { m[r] = append(m[r], int32(i)) })
+		fx.Writes.Each(func(f isa.RegFile, n int) { m[regOf(f, n)] = append(m[regOf(f, n)], int32(i)) })
 	}
 	d.blocks[k] = m
 	return m
@@ -313,20 +312,4 @@ func (d *Defs) called() []isa.Effects {
 	})
 	d.ahead = ahead
 	return ahead
-}
-
-// eachReg calls fn with the registers of a set.
-func eachReg(s *isa.RegSet, fn func(reg)) {
-	run := func(f isa.RegFile, from int, set uint64) {
-		for ; set != 0; set &= set - 1 {
-			fn(regOf(f, from+bits.TrailingZeros64(set)))
-		}
-	}
-	for i := range s.R {
-		run(isa.FileR, 64*i, s.R[i])
-		run(isa.FileUR, 64*i, s.UR[i])
-	}
-	run(isa.FileP, 0, uint64(s.P))
-	run(isa.FileUP, 0, uint64(s.UP))
-	run(isa.FileB, 0, uint64(s.B))
 }

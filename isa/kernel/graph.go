@@ -65,6 +65,21 @@ func (g *Graph) Inst(i int) isa.Inst {
 // Block returns the index of the block that instruction i is in.
 func (g *Graph) Block(i int) int { return int(g.at[i]) }
 
+// Callee returns the block that block k calls at its end, and false where it ends with no
+// call, or with one to another section or to an unknown place.
+func (g *Graph) Callee(k int) (block int, ok bool) {
+	last := g.Blocks[k].End - 1
+	in := g.Inst(last)
+	if in.Flow().Kind != isa.FlowCall {
+		return 0, false
+	}
+	to, ok := in.Target(uint64(last) * isa.WordSize)
+	if !ok || to%isa.WordSize != 0 || to/isa.WordSize >= uint64(len(g.at)) {
+		return 0, false
+	}
+	return g.Block(int(to / isa.WordSize)), true
+}
+
 // LoopDepth returns how many loops instruction i is in.
 func (g *Graph) LoopDepth(i int) int {
 	if l := g.Blocks[g.at[i]].Loop; l >= 0 {

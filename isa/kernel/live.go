@@ -60,6 +60,15 @@ func (l *Live) Each(k int, fn func(i int, in isa.Inst, live *isa.RegSet)) {
 	}
 }
 
+// Sets returns the registers whose values are needed after each instruction.
+func (l *Live) Sets() []isa.RegSet {
+	out := make([]isa.RegSet, len(l.g.at))
+	for k := range l.g.Blocks {
+		l.Each(k, func(i int, _ isa.Inst, live *isa.RegSet) { out[i] = *live })
+	}
+	return out
+}
+
 // A Pressure is how many registers of each file are taken at one place.
 type Pressure struct{ R, UR, P, UP int }
 

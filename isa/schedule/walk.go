@@ -338,8 +338,7 @@ func (w *walker) leave(k int) bool {
 	list := w.save()
 	b := &w.graph.Blocks[k]
 	last := &w.ops[b.End-1]
-	in := w.graph.Inst(b.End - 1)
-	flow := in.Flow()
+	flow := w.graph.Inst(b.End - 1).Flow()
 	again := false
 	for _, e := range b.Succs {
 		if flow.Kind == isa.FlowCall && !flow.Conditional {
@@ -354,10 +353,8 @@ func (w *walker) leave(k int) bool {
 		}
 		again = w.merge(e.Block, list, never) || again
 	}
-	if flow.Kind == isa.FlowCall {
-		if to, ok := in.Target(uint64(b.End-1) * isa.WordSize); ok && to/isa.WordSize < uint64(len(w.ops)) {
-			again = w.merge(w.graph.Block(int(to/isa.WordSize)), list, noGuard) || again
-		}
+	if to, ok := w.graph.Callee(k); ok {
+		again = w.merge(to, list, noGuard) || again
 	}
 	return again
 }

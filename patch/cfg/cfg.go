@@ -31,29 +31,21 @@ type Graph struct {
 
 // A Block is a basic block. Its number is its place in the order of addresses.
 type Block struct {
-	Block        int      `json:"block"`
-	Start        int      `json:"start"` // address of its first instruction
-	End          int      `json:"end"`   // address after its last one
-	Instructions int      `json:"instructions"`
-	Function     string   `json:"function,omitempty"` // that starts here
-	Entry        bool     `json:"entry,omitempty"`    // execution may start here
-	Unreachable  bool     `json:"unreachable,omitempty"`
-	Open         bool     `json:"open,omitempty"` // control may leave to where nobody knows
-	Loop         *int     `json:"loop,omitempty"` // innermost loop that it is in
-	Depth        int      `json:"depth"`          // how many loops it is in
-	Idom         *int     `json:"idom,omitempty"` // immediate dominator
-	Pressure     Pressure `json:"pressure"`       // highest in the block, each file for itself
-	Successors   []Edge   `json:"successors"`
-	Predecessors []Edge   `json:"predecessors"`
-	Calls        *int     `json:"calls,omitempty"` // the block that it calls at its end
-}
-
-// A Pressure is how many registers of each file are taken.
-type Pressure struct {
-	R  int `json:"R"`
-	UR int `json:"UR"`
-	P  int `json:"P"`
-	UP int `json:"UP"`
+	Block        int             `json:"block"`
+	Start        int             `json:"start"` // address of its first instruction
+	End          int             `json:"end"`   // address after its last one
+	Instructions int             `json:"instructions"`
+	Function     string          `json:"function,omitempty"` // that starts here
+	Entry        bool            `json:"entry,omitempty"`    // execution may start here
+	Unreachable  bool            `json:"unreachable,omitempty"`
+	Open         bool            `json:"open,omitempty"` // control may leave to where nobody knows
+	Loop         *int            `json:"loop,omitempty"` // innermost loop that it is in
+	Depth        int             `json:"depth"`          // how many loops it is in
+	Idom         *int            `json:"idom,omitempty"` // immediate dominator
+	Pressure     kernel.Pressure `json:"pressure"`       // highest in the block, each file for itself
+	Successors   []Edge          `json:"successors"`
+	Predecessors []Edge          `json:"predecessors"`
+	Calls        *int            `json:"calls,omitempty"` // the block that it calls at its end
 }
 
 // An Edge leads to another block, or comes from one.
@@ -134,13 +126,10 @@ func block(g *kernel.Graph, i int, pressure []kernel.Pressure) Block {
 		b.Predecessors = append(b.Predecessors, Edge{e.Block, e.Kind.String(), g.Dominates(i, e.Block)})
 	}
 	for _, p := range pressure[x.Start:x.End] {
-		b.Pressure = Pressure{max(b.Pressure.R, p.R), max(b.Pressure.UR, p.UR), max(b.Pressure.P, p.P), max(b.Pressure.UP, p.UP)}
+		b.Pressure = kernel.Pressure{R: max(b.Pressure.R, p.R), UR: max(b.Pressure.UR, p.UR), P: max(b.Pressure.P, p.P), UP: max(b.Pressure.UP, p.UP)}
 	}
-	last := x.End - 1
-	if in := g.Inst(last); in.Status == isa.StatusKnown && in.Flow().Kind == isa.FlowCall {
-		if to, ok := in.Target(uint64(last) * isa.WordSize); ok && to%isa.WordSize == 0 && to < uint64(g.Blocks[len(g.Blocks)-1].End*isa.WordSize) {
-			b.Calls = known(g.Block(int(to / isa.WordSize)))
-		}
+	if to, ok := g.Callee(i); ok {
+		b.Calls = known(to)
 	}
 	return b
 }

@@ -17,7 +17,7 @@ import (
 // banks pass anything.
 func (d *CodeDiff) reorder() bool {
 	a, b := d.A, d.B
-	if a.Table == nil || a.Table != b.Table || a.raw || b.raw || a.Unknown+b.Unknown > 0 || slices.Compare(a.stray, b.stray) != 0 {
+	if a.Table == nil || a.Table != b.Table || a.raw || b.raw || a.Unknown+b.Unknown > 0 || !slices.Equal(a.stray, b.stray) {
 		return false
 	}
 	if a.bag() != b.bag() {
@@ -131,7 +131,6 @@ type blockFlow struct {
 	last  map[operand]int32 // who writes a register last
 	fixed []int32           // what keeps its order
 	after map[int32]int     // by load: how many of those come before it
-	ops   []operand
 }
 
 // An operand is a register of any file.
@@ -164,21 +163,17 @@ func (f *blockFlow) read(c *Code, lo, hi int, perm []int32) bool {
 		if in.IsGuarded() { // the old value may stay
 			reads = reads.Union(fx.Writes)
 		}
-		f.ops = appendRegisters(f.ops[:0], &reads)
-		for _, r := range f.ops {
-			w, ok := f.last[r]
+		reads.Each(func(file isa.RegFile, n int) {
+			w, ok := f.last[operand{file, n}]
 			if !ok {
 				w = -1
 			}
 			from = append(from, w)
-		}
+		})
 		f.from[name] = from
-		f.ops = appendRegisters(f.ops[:0], &fx.Writes)
-		for _, r := range f.ops {
-			f.last[r] = name
-		}
+		fx.Writes.Each(func(file isa.RegFile, n int) { f.last[operand{file, n}] = name })
 		switch m := in.Memory(); {
-		case keepsOrder(c, in, m, len(f.ops)):
+		case keepsOrder(c, in, m, fx.Writes.IsEmpty()):
 			f.fixed = append(f.fixed, name)
 		case m.Op == isa.MemoryLoad && m.Space != isa.SpaceConstant:
 			f.after[name] = len(f.fixed)
@@ -187,11 +182,11 @@ func (f *blockFlow) read(c *Code, lo, hi int, perm []int32) bool {
 	return true
 }
 
-// keepsOrder reports whether an instruction that writes so many registers stays in order
-// with all others of which that is true.
-func keepsOrder(c *Code, in isa.Inst, m isa.Memory, writes int) bool {
+// keepsOrder reports whether an instruction, which may have no result, stays in order with
+// all others of which that is true.
+func keepsOrder(c *Code, in isa.Inst, m isa.Memory, noResult bool) bool {
 	switch {
-	case in.Flow().Kind != isa.FlowNone, writes == 0:
+	case in.Flow().Kind != isa.FlowNone, noResult:
 		return true
 	case m.Op == isa.MemoryNone:
 		// What reads a clock says when.
@@ -216,17 +211,4 @@ func (f *blockFlow) same(g *blockFlow, perm []int32) bool {
 		}
 	}
 	return true
-}
-
-// appendRegisters appends the registers of a set in order.
-func appendRegisters(dst []operand, s *isa.RegSet) []operand {
-	for _, f := range []isa.RegFile{isa.FileR, isa.FileUR, isa.FileP, isa.FileUP, isa.FileB} {
-		for left, n := s.Len(f), 0; left > 0; n++ {
-			if s.Has(f, n) {
-				dst = append(dst, operand{f, n})
-				left--
-			}
-		}
-	}
-	return dst
 }

@@ -29,13 +29,7 @@ type Liveness struct {
 
 // NewLiveness returns what g knows.
 func NewLiveness(g *kernel.Graph) *Liveness {
-	live := g.Live()
-	out := &Liveness{Pressure: live.Pressure()}
-	out.After = make([]isa.RegSet, len(out.Pressure))
-	for k := range g.Blocks {
-		live.Each(k, func(i int, _ isa.Inst, set *isa.RegSet) { out.After[i] = *set })
-	}
-	return out
+	return &Liveness{g.Live().Sets(), g.Live().Pressure()}
 }
 
 // A Noter writes the notes of a kernel, in the order of its instructions.
