@@ -52,7 +52,7 @@ func (c *State) changed(old, now isa.Word) {
 		c.flow = nil
 	}
 	if c.data != nil && !sameData(a, b) {
-		c.data, c.origins, c.pressure = nil, nil, nil
+		c.data, c.origins, c.live, c.pressure = nil, nil, nil, nil
 	}
 }
 
@@ -70,6 +70,14 @@ func sameData(a, b isa.Inst) bool {
 		func(x, y isa.Operand) bool {
 			return x.IsReg == y.IsReg && x.File == y.File && x.First == y.First && x.Value == y.Value && x.Index == y.Index
 		})
+}
+
+// Live returns the registers whose values are needed after instruction i.
+func (c *State) Live(i int) isa.RegSet {
+	if c.live == nil {
+		c.live = c.DataFlow().Live().Sets()
+	}
+	return c.live[i]
 }
 
 // Pressure returns the registers that instruction i takes, of each file.

@@ -66,6 +66,7 @@ type State struct {
 
 	// What is known of registers, dropped when that changes.
 	data     *kernel.Graph
+	live     []isa.RegSet // after each instruction
 	pressure []kernel.Pressure
 	origins  *kernel.Origins
 

@@ -120,45 +120,33 @@ func (c *exprCompiler) inRegs(x, y *compiledExpr, pos int, negative bool) (*comp
 	if y.field != nil && y.field.kind == fieldRegs {
 		return nil, c.errorf(pos, "%s and %s are sets of registers; compare each with a register", x.field.name, y.field.name)
 	}
+	get := reader(x.field, x.field.def.regs)
+	has := func(set *isa.RegSet, name string) bool {
+		file, n, ok := splitRegister(name)
+		return ok && set.Has(file, n)
+	}
 	return &compiledExpr{typ: typeBool, pos: pos, truth: func(ctx *evalCtx) (bool, bool) {
-		set, ok1 := x.text(ctx)
+		set, ok1 := get(ctx)
 		name, ok2 := y.text(ctx)
 		ok := ok1 && ok2
-		return ok && hasRegister(set, name) != negative, ok
+		return ok && has(&set, name) != negative, ok
 	}}, nil
 }
 
-// hasRegister reports whether a register is in a set as isa.RegSet prints it: R4-R7 UR4 P0.
-func hasRegister(set, name string) bool {
-	file, n, ok := splitRegister(name)
-	if !ok {
-		return false
-	}
-	for item := range strings.FieldsSeq(set) {
-		first, last, run := strings.Cut(item, "-")
-		if !run {
-			last = first
-		}
-		f, lo, _ := splitRegister(first)
-		_, hi, _ := splitRegister(last)
-		if f == file && lo <= n && n <= hi {
-			return true
-		}
-	}
-	return false
-}
+// registerFiles has the files by the letters before the numbers of their registers.
+var registerFiles = map[string]isa.RegFile{"R": isa.FileR, "UR": isa.FileUR, "P": isa.FileP, "UP": isa.FileUP, "B": isa.FileB}
 
 // splitRegister returns the file and the number of a register: UR and 6 of UR6.
-func splitRegister(s string) (file string, n int, ok bool) {
+func splitRegister(s string) (file isa.RegFile, n int, ok bool) {
 	digits := strings.TrimLeft(s, "URPB")
-	file = s[:len(s)-len(digits)]
+	file, ok = registerFiles[s[:len(s)-len(digits)]]
 	n, err := strconv.Atoi(digits)
-	return file, n, err == nil && (file == "R" || file == "UR" || file == "P" || file == "UP" || file == "B")
+	return file, n, ok && err == nil
 }
 
 // lastRegister is the highest register of each file on any architecture. What follows it
 // is RZ, URZ, PT or UPT, which hold no value.
-var lastRegister = map[string]int{"R": 254, "UR": 254, "P": 6, "UP": 6, "B": 15}
+var lastRegister = [...]int{isa.FileR: 254, isa.FileUR: 254, isa.FileP: 6, isa.FileUP: 6, isa.FileB: 15}
 
 // reconcile gives the two sides of a comparison types that go together: it checks
 // literals against the field on the other side and turns fields that are both number

@@ -265,6 +265,8 @@ func (d *field) read(f *fieldRef, x *compiledExpr) {
 		x.typ, x.num = typeInt, reader(f, d.num)
 	case d.text != nil:
 		x.typ, x.text = typeText, reader(f, d.text)
+	case d.regs != nil:
+		x.typ, x.text = typeText, f.textFunc()
 	default:
 		x.typ, x.truth = typeBool, reader(f, d.truth)
 	}
@@ -313,6 +315,13 @@ func (f *fieldRef) floatFunc() func(*evalCtx) (float64, bool) {
 func (f *fieldRef) textFunc() func(*evalCtx) (string, bool) {
 	if f.def != nil && f.def.text != nil {
 		return reader(f, f.def.text)
+	}
+	if f.def != nil && f.def.regs != nil {
+		get := reader(f, f.def.regs)
+		return func(ctx *evalCtx) (string, bool) {
+			set, ok := get(ctx)
+			return set.String(), ok
+		}
 	}
 	return reader(f, func(_ *evalCtx, v *code.View) (string, bool) {
 		switch f.kind {

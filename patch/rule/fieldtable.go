@@ -18,9 +18,11 @@ type field struct {
 	name string
 	kind fieldKind // of fields with literals of their own
 	of   subject
-	// What it reads; one of num, text and truth gives its type, num before text.
+	// What it reads; one of num, text, regs and truth gives its type, num before text. A set
+	// of registers, regs, is text where it is not compared with a register.
 	num   func(*evalCtx, *code.View) (int64, bool)
 	text  func(*evalCtx, *code.View) (string, bool)
+	regs  func(*evalCtx, *code.View) (isa.RegSet, bool)
 	truth func(*evalCtx, *code.View) (bool, bool)
 	// What num can be; nil: any number.
 	can *numberRange
@@ -138,17 +140,15 @@ var fieldTable = []field{
 			return name, name != ""
 		}},
 	{name: "reads", kind: fieldRegs, fixed: cannotBeSet,
-		text: func(_ *evalCtx, v *code.View) (string, bool) {
-			return v.Inst.Effects().Reads.String(), v.Inst.HasEffects()
+		regs: func(_ *evalCtx, v *code.View) (isa.RegSet, bool) {
+			return v.Inst.Effects().Reads, v.Inst.HasEffects()
 		}},
 	{name: "writes", kind: fieldRegs, fixed: cannotBeSet,
-		text: func(_ *evalCtx, v *code.View) (string, bool) {
-			return v.Inst.Effects().Writes.String(), v.Inst.HasEffects()
+		regs: func(_ *evalCtx, v *code.View) (isa.RegSet, bool) {
+			return v.Inst.Effects().Writes, v.Inst.HasEffects()
 		}},
 	{name: "live", kind: fieldRegs, fixed: cannotBeSet,
-		text: func(ctx *evalCtx, v *code.View) (string, bool) {
-			return ctx.code.DataFlow().Live().After(v.Index).String(), true
-		}},
+		regs: func(ctx *evalCtx, v *code.View) (isa.RegSet, bool) { return ctx.code.Live(v.Index), true }},
 	{name: "pressure", can: anyCount, fixed: cannotBeSet,
 		num: func(ctx *evalCtx, v *code.View) (int64, bool) { return int64(ctx.code.Pressure(v.Index).R), true }},
 	{name: "from", kind: fieldFrom, fixed: cannotBeSet,

@@ -26,8 +26,11 @@ func TestFieldTable(t *testing.T) {
 		if f.kind == fieldBits {
 			continue
 		}
-		if f.num == nil && f.text == nil && f.truth == nil {
+		if f.num == nil && f.text == nil && f.regs == nil && f.truth == nil {
 			t.Errorf("%s reads nothing", f.name)
+		}
+		if (f.regs != nil) != (f.kind == fieldRegs) {
+			t.Errorf("%s: is it a set of registers or not?", f.name)
 		}
 		if settable := f.flag || f.most > 0; settable == (f.fixed != "") {
 			t.Errorf("%s: can it be set or not?", f.name)
