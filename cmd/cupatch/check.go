@@ -43,14 +43,11 @@ func init() {
 
 // A hazardRun is one run of check.
 type hazardRun struct {
-	*env
-	narrowing
+	kernelRun
 	json   bool
 	model  *schedule.Model    // of --model
 	old    map[hazardKey]bool // what is not news, nil where everything is
 	print  bool               // else the findings are put into old
-	found  bool               // there is something that -a, -k and the rest choose
-	status int
 	counts checkCounts
 	pool   checkers
 }
@@ -60,13 +57,9 @@ type checkCounts struct{ kernels, dependences, findings int }
 
 // A hazardKey tells findings apart, those of two builds of a file too.
 type hazardKey struct {
-	entry         int
-	kernel        string
-	name          string
-	kind          schedule.Kind
-	first, second int
-	file          isa.RegFile
-	register      int
+	entry  int
+	kernel string
+	schedule.Key
 }
 
 // checkers keeps the checkers of tables that are not at work.
@@ -120,7 +113,11 @@ type jsonScheduleAt struct {
 }
 
 func runCheck(e *env, args []string) error {
-	r := &hazardRun{env: e}
+	r := &hazardRun{kernelRun: kernelRun{env: e, done: "checked"}}
+	r.accept = func(t *code.Target) error {
+		_, err := r.modelFor(t.Table.Arch())
+		return err
+	}
 	fs := e.flags()
 	r.narrowing.flags(fs)
 	fs.BoolVar(&r.json, "json", false, "")
@@ -166,34 +163,7 @@ func runCheck(e *env, args []string) error {
 }
 
 func (r *hazardRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
-	cubins := r.cubins(f, selected)
-	r.found = r.found || len(cubins) > 0 && len(r.kernels) == 0
-	skipped := &skipping{}
-	walk := cubinWalk[*checkCubin, *checkText]{begin: r.begin, work: func(s *checkCubin, kernels []*elfx.Kernel) *checkText {
-		return r.check(f, s, kernels)
-	}}
-	walk.use = func(s *checkCubin, t *checkText) error {
-		switch {
-		case s.err == nil:
-			skipped.done = true
-		case !skipped.add(s.err):
-			r.report(s.err)
-			r.status = worse(r.status, 2)
-		}
-		r.found = r.found || t.counts.kernels > 0
-		return r.use(t)
-	}
-	if err := walk.run(r.jobs, cubins); err != nil {
-		return err
-	}
-	if err := skipped.end(r.env, f.Name, "checked"); err != nil {
-		r.report(err)
-		r.status = worse(r.status, 2)
-	}
-	if !r.found {
-		r.missed(f, selected)
-	}
-	return nil
+	return kernelsIn(&r.kernelRun, f, selected, r.check, r.use)
 }
 
 // use takes in what was found in some kernels.
@@ -214,34 +184,11 @@ func (r *hazardRun) use(t *checkText) error {
 	return nil
 }
 
-// A checkCubin is a cubin whose kernels are checked.
-type checkCubin struct {
-	entry  *elfx.Entry
-	target *code.Target
-	model  *schedule.Model
-	err    error
-}
-
 // A checkText is what was found in some kernels of a cubin.
 type checkText struct {
 	counts checkCounts
 	keys   []hazardKey
 	texts  [][]byte
-}
-
-// begin looks at a cubin before its kernels are checked.
-func (r *hazardRun) begin(e *elfx.Entry, t *code.Target, err error) (*checkCubin, []*elfx.Kernel) {
-	s := &checkCubin{entry: e, target: t, err: err}
-	if err == nil {
-		s.err = tableError(e, t)
-	}
-	if s.err == nil {
-		s.model, s.err = r.modelFor(t.Table.Arch())
-	}
-	if s.err != nil {
-		return s, nil
-	}
-	return s, r.kernelsOf(t.Cubin, false)
 }
 
 // modelFor returns the model for an architecture.
@@ -269,28 +216,30 @@ func readModel(name string) (*schedule.Model, error) {
 }
 
 // check checks some kernels.
-func (r *hazardRun) check(f *elfx.File, s *checkCubin, kernels []*elfx.Kernel) *checkText {
+func (r *hazardRun) check(s *kernelCubin, kernels []*elfx.Kernel) *checkText {
 	out := &checkText{}
 	if len(kernels) == 0 {
 		return out
 	}
 	out.counts.kernels = len(kernels)
 	table := s.target.Table
-	c := r.pool.get(s.model, table)
+	model, err := r.modelFor(table.Arch())
+	if err != nil {
+		return out // which accept has seen
+	}
+	c := r.pool.get(model, table)
 	defer r.pool.put(table, c)
 	before := c.Checked
 	for _, k := range kernels {
 		g := code.NewState(s.target.Kernel(k), table).Flow()
 		for _, x := range c.Check(g) {
 			j := jsonFinding{
-				File: f.Name, Arch: s.entry.ArchOf(s.target.Cubin), Kernel: k.Name, Name: x.Name, Severity: "error", Kind: x.Kind.String(),
+				Kernel: k.Name, Name: x.Name, Severity: "error", Kind: x.Kind.String(),
 				Register: x.File.Names()[x.Register], Cycles: x.Cycles, Needed: x.Need.Cycles, Seen: x.Need.Seen, Message: x.Message(),
 				First: scheduleAt(table, g, x.First), Second: scheduleAt(table, g, x.Second),
 			}
-			if f.Kind != elfx.FileCubin {
-				j.Entry = s.entry.Number
-			}
-			out.keys = append(out.keys, hazardKey{s.entry.Number, k.Name, x.Name, x.Kind, x.First, x.Second, x.File, x.Register})
+			j.File, j.Entry, j.Arch, _ = s.names(k)
+			out.keys = append(out.keys, hazardKey{s.entry.Number, k.Name, x.Key()})
 			out.texts = append(out.texts, r.text(&j))
 		}
 	}

@@ -9,8 +9,9 @@ import (
 type kernelRun struct {
 	*env
 	narrowing
-	done   string // what happens to kernels: counted
-	found  bool   // there is something that -a, -k and the rest choose
+	done   string                   // what happens to kernels: counted
+	accept func(*code.Target) error // what keeps a cubin from being looked at; nil: nothing
+	found  bool                     // there is something that -a, -k and the rest choose
 	status int
 }
 
@@ -39,6 +40,9 @@ func (r *kernelRun) begin(f *elfx.File, e *elfx.Entry, t *code.Target, err error
 	s := &kernelCubin{file: f, entry: e, target: t, err: err}
 	if err == nil {
 		s.err = tableError(e, t)
+	}
+	if s.err == nil && r.accept != nil {
+		s.err = r.accept(t)
 	}
 	if s.err != nil {
 		return s, nil

@@ -27,6 +27,18 @@ type Finding struct {
 	Need          Rule // how many are needed, and what that rests on
 }
 
+// A Key is what tells the findings of a kernel apart, before and after an edit too.
+type Key struct {
+	Name          string
+	Kind          Kind
+	First, Second int
+	File          isa.RegFile
+	Register      int
+}
+
+// Key returns the key of f.
+func (f *Finding) Key() Key { return Key{f.Name, f.Kind, f.First, f.Second, f.File, f.Register} }
+
 // Message says what is wrong, without the addresses.
 func (f *Finding) Message() string {
 	reg := f.File.Names()[f.Register]

@@ -57,23 +57,14 @@ func Hazards(c *code.State) []schedule.Finding {
 	if len(now) == 0 {
 		return nil
 	}
-	type key struct {
-		name                    string
-		kind                    schedule.Kind
-		file                    isa.RegFile
-		first, second, register int
-	}
-	keyOf := func(f *schedule.Finding) key {
-		return key{f.Name, f.Kind, f.File, f.First, f.Second, f.Register}
-	}
-	before := map[key]bool{}
+	before := map[schedule.Key]bool{}
 	old := checker.Check(code.NewState(c.Kernel, c.Table).Flow())
 	for i := range old {
-		before[keyOf(&old[i])] = true
+		before[old[i].Key()] = true
 	}
 	var out []schedule.Finding
 	for i := range now {
-		if !before[keyOf(&now[i])] {
+		if !before[now[i].Key()] {
 			out = append(out, now[i])
 		}
 	}
