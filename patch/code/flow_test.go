@@ -41,8 +41,8 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// cubinFlow returns the flow of each function of a cubin by its name.
-func cubinFlow(t *testing.T, path string) map[string]*kernel.Graph {
+// openCubin opens the cubin at a path.
+func openCubin(t *testing.T, path string) *code.Target {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -56,9 +56,15 @@ func cubinFlow(t *testing.T, path string) map[string]*kernel.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := code.Target{Cubin: c, Table: table}
+	return &code.Target{Cubin: c, Table: table}
+}
+
+// cubinFlow returns the flow of each function of a cubin by its name.
+func cubinFlow(t *testing.T, path string) map[string]*kernel.Graph {
+	t.Helper()
+	target := openCubin(t, path)
 	graphs := map[string]*kernel.Graph{}
-	for _, k := range c.Kernels() {
+	for _, k := range target.Cubin.Kernels() {
 		g := code.NewState(target.Kernel(&k), target.Table).Flow()
 		for _, f := range k.Functions() {
 			graphs[f.Name] = g

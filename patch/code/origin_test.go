@@ -1,11 +1,9 @@
 package code_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/patch/code"
 )
@@ -13,22 +11,10 @@ import (
 // stateOf returns a kernel of a cubin of testdata.
 func stateOf(t *testing.T, path, name string) *code.State {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, "testdata/cubin", path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := elfx.ParseCubin(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := code.TableOf(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := code.Target{Cubin: c, Table: table}
-	for i := range c.Kernels() {
-		if k := &c.Kernels()[i]; k.Name == name {
-			return code.NewState(target.Kernel(k), table)
+	target := openCubin(t, filepath.Join(root, "testdata/cubin", path))
+	for i := range target.Cubin.Kernels() {
+		if k := &target.Cubin.Kernels()[i]; k.Name == name {
+			return code.NewState(target.Kernel(k), target.Table)
 		}
 	}
 	t.Fatalf("%s has no kernel %s", path, name)
