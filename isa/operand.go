@@ -27,13 +27,13 @@ func (k OperandKind) String() string { return operandKindNames[k] }
 // two commas may be several: `desc[UR4][R2.64+0x10]` is UR4, R2 and 0x10.
 type Operand struct {
 	Kind OperandKind
-	// IsReg says that it is a register: the next four say which and what happens to it.
+	// IsReg says that it is a register: the next three say which.
 	IsReg bool
 	File  RegFile
 	First int // the number of the first register, -1 for RZ, URZ, PT and UPT
-	Count int // consecutive registers from First on, as far as known: 2 for R2.64; 0 for none
-	// Write says that the instruction writes it rather than reads it.
-	Write bool
+	// Count is the number of consecutive registers from First on, 0 for none: as the text
+	// says it, 2 for R2.64, from [Inst.AppendOperands]; all from [Inst.AppendRegisters].
+	Count int
 	// Value is the number that is no register, without sign or format; that of a target
 	// counts from the end of the instruction.
 	Value uint64
@@ -81,6 +81,37 @@ func (in Inst) AppendOperands(dst []Operand) []Operand {
 		list, _ := b.places[i].in(in.Word)
 		for j := range list {
 			dst = append(dst, list[j].in(in.Word))
+		}
+	}
+	return dst
+}
+
+// AppendRegisters appends the registers among the operands of in, with as many registers
+// as the instruction uses through each if that is known, and returns the result. The
+// registers that it uses without printing one of them follow, without a Field.
+func (in Inst) AppendRegisters(dst []Operand) []Operand {
+	start := len(dst)
+	for _, o := range in.AppendOperands(dst)[start:] {
+		if o.IsReg {
+			dst = append(dst, o)
+		}
+	}
+	printed := dst[start:]
+	var buf [16]Access
+	for _, a := range in.Accesses(buf[:0]) {
+		named := false
+		for i := range printed {
+			o := &printed[i]
+			if o.File != a.File || o.First != a.First || len(o.Field) == 0 {
+				continue
+			}
+			// A slot that holds half the number lacks the lowest bit.
+			if lo := int(o.Field[0].Lo); lo == a.Bit || lo == a.Bit+1 {
+				o.Count, named = max(o.Count, a.Count), true
+			}
+		}
+		if !named {
+			dst = append(dst, Operand{Kind: OperandRegister, IsReg: true, File: a.File, First: a.First, Count: a.Count, Index: -1, Place: -1})
 		}
 	}
 	return dst

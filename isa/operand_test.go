@@ -112,3 +112,31 @@ func BenchmarkOperands(b *testing.B) {
 		ops = tab.Decode(words[i&4095]).AppendOperands(ops[:0])
 	}
 }
+
+// What an instruction uses without printing it has no bits in common with what it prints:
+// every field of the effects is found among the operands.
+func TestAppendRegisters(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 3))
+	var regs []Operand
+	var runs []Access
+	eachVariant(t, func(tab *Table, v *Variant) {
+		for _, in := range randomWords(tab, v, rng, 4) {
+			regs, runs = in.AppendRegisters(regs[:0]), in.Accesses(runs[:0])
+			for _, a := range runs {
+				found := slices.ContainsFunc(regs, func(o Operand) bool {
+					return o.File == a.File && o.First <= a.First && a.First+a.Count <= o.First+o.Count
+				})
+				printed := slices.ContainsFunc(regs, func(o Operand) bool {
+					bits := o.Field.Mask()
+					return a.Bit >= 0 && a.File == o.File && !bits.And(Bits(a.Bit, a.Bit+1).Mask()).IsZero()
+				})
+				named := slices.ContainsFunc(regs, func(o Operand) bool {
+					return o.File == a.File && o.First == a.First && o.Count >= a.Count && len(o.Field) > 0
+				})
+				if !found || printed && !named {
+					t.Errorf("%s: %s (%s): %v is not among %v", tab.Arch(), tab.Text(in, 0), v.Class, a, regs)
+				}
+			}
+		}
+	})
+}

@@ -173,7 +173,7 @@ func (r *hashRun) file(f *elfx.File, selected map[*elfx.Entry]bool) error {
 		return err
 	}
 	for li, level := range r.levels {
-		r.print(jsonHash{Level: level.String(), Hash: diff.FileHash(level, lines[li]).String(), File: f.Name, Kernels: n})
+		r.print(jsonHash{Level: level.String(), Version: level.Version(), Hash: diff.FileHash(level, lines[li]).String(), File: f.Name, Kernels: n})
 	}
 	return nil
 }
@@ -267,14 +267,13 @@ func (r *hashRun) hash(f *elfx.File, s *hashCubin, kernels []*elfx.Kernel) *hash
 
 func (r *hashRun) printKernel(h hashedKernel) {
 	r.print(jsonHash{
-		Level: h.level.String(), Hash: h.hash.String(), File: h.file, Entry: h.entry, Arch: h.arch, Kernel: h.name,
+		Level: h.level.String(), Version: h.level.Version(), Hash: h.hash.String(), File: h.file, Entry: h.entry, Arch: h.arch, Kernel: h.name,
 		Instructions: h.n, Unknown: h.unknown,
 	})
 }
 
 // print writes one line.
 func (r *hashRun) print(j jsonHash) {
-	j.Version = diff.HashVersion
 	if r.json {
 		if b, err := json.Marshal(j); err == nil { // strings and numbers always marshal
 			r.stdout.Write(append(b, '\n'))

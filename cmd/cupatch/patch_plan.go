@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch"
@@ -149,30 +147,17 @@ func (r *patchRun) checkGuard(f *elfx.File, entries []*elfx.Entry) error {
 	return nil
 }
 
-// guardHash hashes a kernel by one of the schemes of cupatch hash, earlier versions
-// included, for a recipe's guard.
+// guardHash hashes a kernel by a scheme of cupatch hash for a recipe's guard.
 func guardHash(c *elfx.Cubin, k *elfx.Kernel, scheme string) (string, error) {
-	var known []string
-	for _, name := range diff.HashLevels() {
-		known = append(known, name+strconv.Itoa(diff.HashVersion))
-		number, ok := strings.CutPrefix(scheme, name)
-		version, err := strconv.Atoi(number)
-		if !ok || err != nil {
-			continue
-		}
-		level, err := diff.ParseHashLevel(name)
-		if err != nil {
-			return "", err
-		}
-		table, err := diff.TableFor(c)
-		if err != nil {
-			return "", err
-		}
-		if h, ok := diff.NewCode(c, k, table).HashOf(level, version); ok {
-			return h.String(), nil
-		}
+	table, err := diff.TableFor(c)
+	if err != nil {
+		return "", err
 	}
-	return "", fmt.Errorf("no hash %s; there are sha256, %s", scheme, strings.Join(known, ", "))
+	h, err := diff.NewCode(c, k, table).HashBy(scheme)
+	if err != nil {
+		return "", err
+	}
+	return h.String(), nil
 }
 
 // entryError is the error of one cubin. Where the file has several architectures, a

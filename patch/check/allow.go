@@ -127,16 +127,10 @@ func registersFrom(in isa.Inst, file string, n int) int {
 		return max(registersOfAccess(in), 1)
 	}
 	var ops [16]isa.Operand
-	var accesses [16]isa.Access
 	count := 1
-	for _, o := range in.AppendOperands(ops[:0]) {
-		if o.Kind != isa.OperandRegister || o.File.String() != file || o.First != n || len(o.Field) == 0 {
-			continue
-		}
-		for _, a := range in.Accesses(accesses[:0]) {
-			if a.File == o.File && a.Bit == int(o.Field[0].Lo) {
-				count = max(count, a.Count)
-			}
+	for _, o := range in.AppendRegisters(ops[:0]) {
+		if o.Kind == isa.OperandRegister && len(o.Field) > 0 && o.File.String() == file && o.First == n {
+			count = max(count, o.Count)
 		}
 	}
 	return count

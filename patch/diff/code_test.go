@@ -181,6 +181,11 @@ func TestWidths(t *testing.T) {
 		{"IMAD.WIDE R10, R2, 0x4, R12\nFFMA R0, R13, R13, R13", "R12=R20", "R13=R21"},
 		{"LDSM.16.M88.4 R8, [R2]\nFFMA R0, R11, R11, R11", "R8=R20", "R11=R23"},
 		{"DADD R10, R2, R4\nFFMA R0, R11, R11, R11", "R10=R20", "R11=R21"},
+		{"HMMA.16816.F32 R8, R12, R16, R24\nFFMA R0, R11, R11, R11", "R8=R40", "R11=R43"},
+		{"HMMA.16816.F32 R8, R12, R16, R24\nFFMA R0, R27, R27, R27", "R24=R40", "R27=R43"},
+		{"ATOMG.E.CAS.64 PT, R8, [R2], R12, R16\nFFMA R0, R13, R13, R13", "R12=R40", "R13=R41"},
+		{"STSM.16.M88.4 [R2], R8\nFFMA R0, R11, R11, R11", "R8=R20", "R11=R23"},
+		{"CCTL.E.PF1 [R10]\nFFMA R0, R11, R11, R11", "R10=R20", "R11=R21"},
 	} {
 		rename := func(src, what string) string {
 			old, now, _ := strings.Cut(what, "=")
@@ -193,6 +198,24 @@ func TestWidths(t *testing.T) {
 		}
 		if d := both(t, a, c); d.Class != RegistersOnly || a.Hash(HashNoRegs) != c.Hash(HashNoRegs) {
 			t.Errorf("%q, %s and %s: class %s", test.src, test.named, test.other, d.Class)
+		}
+	}
+}
+
+// TestFixedRegisters renames a predicate that another instruction reads by a mask.
+func TestFixedRegisters(t *testing.T) {
+	table, err := isa.Load(isa.Arch{SM: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		mask string
+		want Class
+	}{{"0x1", CodeDiffers}, {"0x4", CodeDiffers}, {"0x2", RegistersOnly}} {
+		src := "ISETP.LT.AND P0, PT, R3, R4, PT\nP2R R0, PR, RZ, " + test.mask
+		a, b := source(t, table, src), source(t, table, strings.ReplaceAll(src, "P0", "P2"))
+		if d := both(t, a, b); d.Class != test.want || (a.Hash(HashNoRegs) == b.Hash(HashNoRegs)) != (test.want == RegistersOnly) {
+			t.Errorf("P2 for P0, mask %s: class %s, want %s", test.mask, d.Class, test.want)
 		}
 	}
 }

@@ -15,10 +15,6 @@ import (
 	"github.com/cupatch/cupatch/isa"
 )
 
-// HashVersion is the version of the hash scheme. It changes whenever the hash of code
-// that stays the same would.
-const HashVersion = 2
-
 // A HashLevel says what a hash leaves out.
 type HashLevel uint8
 
@@ -34,6 +30,18 @@ const (
 var hashNames = [numHashLevels]string{"bytes", "code", "nocontrol", "noregs"}
 
 func (l HashLevel) String() string { return hashNames[l] }
+
+// Version returns the version of the scheme at a level. It changes whenever the hash of
+// code that stays the same would.
+func (l HashLevel) Version() int {
+	if l == HashNoRegs {
+		return 3
+	}
+	return 2
+}
+
+// Scheme returns the name and the version of a level: code2.
+func (l HashLevel) Scheme() string { return l.String() + strconv.Itoa(l.Version()) }
 
 // HashLevels returns the names of the levels.
 func HashLevels() []string { return hashNames[:] }
@@ -54,15 +62,26 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // Hash returns the hash of the code and of the kernel's own constants at a level. The
 // name of the kernel is no part of it.
-func (c *Code) Hash(level HashLevel) Hash { return c.hash(level, HashVersion) }
+func (c *Code) Hash(level HashLevel) Hash { return c.hash(level, level.Version()) }
 
-// HashOf is Hash by an earlier version of the scheme: that of version 1 leaves out the
-// constants. It reports false for a version that is not known.
-func (c *Code) HashOf(level HashLevel, version int) (Hash, bool) {
-	if version < 1 || version > HashVersion {
-		return Hash{}, false
+// HashBy is Hash by a scheme, such as code2. An earlier version of the levels bytes, code
+// and nocontrol is a scheme too: version 1 leaves out the constants. That of noregs is
+// an error, as is anything else.
+func (c *Code) HashBy(scheme string) (Hash, error) {
+	var known []string
+	for l := range numHashLevels {
+		known = append(known, l.Scheme())
+		number, ok := strings.CutPrefix(scheme, l.String())
+		version, err := strconv.Atoi(number)
+		switch {
+		case !ok || err != nil || version < 1 || version > l.Version():
+		case l == HashNoRegs && version < l.Version():
+			return Hash{}, fmt.Errorf("hashes of scheme %s can no longer be computed; replace it by one of %s (cupatch hash --level %s)", scheme, l.Scheme(), l)
+		default:
+			return c.hash(l, version), nil
+		}
 	}
-	return c.hash(level, version), true
+	return Hash{}, fmt.Errorf("no hash %s; there are sha256, %s", scheme, strings.Join(known, ", "))
 }
 
 func (c *Code) hash(level HashLevel, version int) Hash {
@@ -172,9 +191,8 @@ func (c *Code) plainBank(data []byte) []byte {
 // so that code that differs in the names of registers alone becomes the same.
 type renamer struct {
 	regs   []isa.Operand
-	counts []int
 	number [numFiles]map[int]int
-	more   []byte // numbers of the registers that the last word means without naming them
+	more   []byte // numbers of the registers that the last instruction uses and does not print
 }
 
 // rename returns w with its registers replaced by their numbers. A number that does not
@@ -186,17 +204,15 @@ func (r *renamer) rename(c *Code, w isa.Word) isa.Word {
 		return w
 	}
 	out := w
-	r.regs = registers(r.regs[:0], in)
-	r.counts = widthOf(c.Table, in).counts(r.counts[:0], r.regs)
-	for i, s := range r.regs {
-		if s.First < 0 {
-			continue
-		}
-		if x, err := s.Field.Set(out, uint64(r.numberOf(s.File, s.First))); err == nil {
-			out = x
-		}
-		for more := 1; more < r.counts[i]; more++ {
-			r.more = binary.LittleEndian.AppendUint16(r.more, uint16(r.numberOf(s.File, s.First+more)))
+	r.regs = in.AppendRegisters(r.regs[:0])
+	for _, s := range r.regs {
+		for i := range s.Count {
+			n := r.numberOf(s.File, s.First+i)
+			if i > 0 || len(s.Field) == 0 {
+				r.more = binary.LittleEndian.AppendUint16(r.more, uint16(n))
+			} else if x, err := s.Field.Set(out, uint64(n)); err == nil {
+				out = x
+			}
 		}
 	}
 	return out
@@ -223,7 +239,7 @@ func FileHash(level HashLevel, lines []string) Hash {
 	lines = slices.Clone(lines)
 	slices.Sort(lines)
 	lines = slices.Compact(lines)
-	return sha256.Sum256([]byte(fmt.Sprintf("cupatch file %s %d\n%s\n", level, HashVersion, strings.Join(lines, "\n"))))
+	return sha256.Sum256([]byte(fmt.Sprintf("cupatch file %s %d\n%s\n", level, level.Version(), strings.Join(lines, "\n"))))
 }
 
 // HashLine returns the line that a kernel with the hash h at a level has in the hash of a

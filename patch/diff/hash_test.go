@@ -20,7 +20,7 @@ func TestHashScheme(t *testing.T) {
 	src := "L1:\nFFMA R5, R3, R3, R5\n[B0-----:R-:W-:-:S04] @P1 BRA L1\nEXIT\nNOP"
 	c := source(t, table, src)
 	sum := func(level string, words ...any) Hash {
-		b := []byte("cupatch " + level + " 2\n")
+		b := []byte("cupatch " + level + "\n")
 		for _, w := range words {
 			switch w := w.(type) {
 			case [2]uint64:
@@ -41,10 +41,10 @@ func TestHashScheme(t *testing.T) {
 		level HashLevel
 		want  Hash
 	}{
-		{HashCode, sum("code", [2]uint64{ffma, ctl | 5}, [3]uint64{bra, ctl4 | 0x03800000, 0}, [2]uint64{exit, ctl | 0x03800000})},
-		{HashNoControl, sum("nocontrol", [2]uint64{ffma, 5}, [3]uint64{bra, 0x03800000, 0}, [2]uint64{exit, 0x03800000})},
+		{HashCode, sum("code 2", [2]uint64{ffma, ctl | 5}, [3]uint64{bra, ctl4 | 0x03800000, 0}, [2]uint64{exit, ctl | 0x03800000})},
+		{HashNoControl, sum("nocontrol 2", [2]uint64{ffma, 5}, [3]uint64{bra, 0x03800000, 0}, [2]uint64{exit, 0x03800000})},
 		// R5, R3 are 0 and 1; the guard P1 is 0.
-		{HashNoRegs, sum("noregs", [2]uint64{0x0000000101007223, 0}, [3]uint64{0x0947, 0x03800000, 0}, [2]uint64{exit, 0x03800000})},
+		{HashNoRegs, sum("noregs 3", [2]uint64{0x0000000101007223, 0}, [3]uint64{0x0947, 0x03800000, 0}, [2]uint64{exit, 0x03800000})},
 		{HashBytes, sha256.Sum256(c.data)},
 	} {
 		if got := c.Hash(test.level); got != test.want {
@@ -153,7 +153,7 @@ func TestRelocated(t *testing.T) {
 
 // TestHashesStay compares the hashes of the test data with those that are on record: they
 // change with the version of the scheme only. The record is written anew, with a new
-// HashVersion, by
+// [HashLevel.Version], by
 //
 //	CUPATCH_UPDATE=1 go test -run TestHashesStay ./patch/diff
 func TestHashesStay(t *testing.T) {
@@ -162,7 +162,7 @@ func TestHashesStay(t *testing.T) {
 		t.Fatal("no test data", err)
 	}
 	var got strings.Builder
-	fmt.Fprintf(&got, "# version %d: cubin, then the hashes of the file at the levels code, nocontrol, noregs\n", HashVersion)
+	fmt.Fprintf(&got, "# cubin, then the hashes of the file: %s %s %s\n", HashCode.Scheme(), HashNoControl.Scheme(), HashNoRegs.Scheme())
 	for _, path := range paths {
 		c, err := elfx.ParseCubin(readCubin(t, path))
 		if err != nil {

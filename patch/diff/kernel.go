@@ -144,7 +144,7 @@ func (d *CodeDiff) inPlace() bool {
 // that of b, as far as registers go. A renaming is one to one in each register file and
 // keeps pairs together.
 func renamed(a, b *Code) bool {
-	r := renaming{table: a.Table}
+	var r renaming
 	for i := range a.norm {
 		x, y := a.understand(a.norm[i]), b.understand(b.norm[i])
 		if x.Status == isa.StatusKnown && y.Status == isa.StatusKnown && !r.add(x, y) {
@@ -154,37 +154,55 @@ func renamed(a, b *Code) bool {
 	return true
 }
 
+// numFiles is the number of register files.
+const numFiles = isa.FileB + 1
+
 // A renaming is a partial bijection between the registers of two kernels, by file.
 type renaming struct {
-	table        *isa.Table
 	forth, back  [numFiles]map[int]int
 	mine, theirs []isa.Operand
-	counts       [2][]int
 }
 
 // add takes in the registers of a pair of instructions; false says that they do not fit
-// what is known.
+// what is known. A register without a field keeps its number.
 func (r *renaming) add(x, y isa.Inst) bool {
-	mine, theirs := registers(r.mine[:0], x), registers(r.theirs[:0], y)
-	r.mine, r.theirs = mine, theirs
+	r.mine, r.theirs = x.AppendRegisters(r.mine[:0]), y.AppendRegisters(r.theirs[:0])
+	mine, fixed := cutFixed(r.mine)
+	theirs, others := cutFixed(r.theirs)
 	if len(mine) != len(theirs) {
 		return false
 	}
-	r.counts[0] = widthOf(r.table, x).counts(r.counts[0][:0], mine)
-	r.counts[1] = widthOf(r.table, y).counts(r.counts[1][:0], theirs)
-	for i, s := range mine {
-		n, m := s.First, theirs[i].First
-		if (n < 0) != (m < 0) || s.File != theirs[i].File {
+	for i := range mine {
+		if (mine[i].First < 0) != (theirs[i].First < 0) || mine[i].File != theirs[i].File || !r.run(&mine[i], &theirs[i]) {
 			return false
 		}
-		if n < 0 {
-			continue
-		}
-		// Where a modifier makes them differ, what both stand for.
-		for more := range min(r.counts[0][i], r.counts[1][i]) {
-			if !r.pair(s.File, n+more, m+more) {
+	}
+	for _, list := range [][]isa.Operand{fixed, others} {
+		for i := range list {
+			if !r.run(&list[i], &list[i]) {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// cutFixed cuts what [isa.Inst.AppendRegisters] returns before the registers that are not
+// printed.
+func cutFixed(list []isa.Operand) (printed, fixed []isa.Operand) {
+	i := slices.IndexFunc(list, func(o isa.Operand) bool { return len(o.Field) == 0 })
+	if i < 0 {
+		i = len(list)
+	}
+	return list[:i], list[i:]
+}
+
+// run notes that the registers of x are those of y; where a modifier makes them differ in
+// number, as many as both have.
+func (r *renaming) run(x, y *isa.Operand) bool {
+	for more := range min(x.Count, y.Count) {
+		if !r.pair(x.File, x.First+more, y.First+more) {
+			return false
 		}
 	}
 	return true

@@ -219,6 +219,17 @@ func (c *comparison) sameVariant() {
 // lineRoom is more than the text of an instruction needs.
 const lineRoom = 256
 
+// registers appends to dst every register that in prints, its guard first.
+func registers(dst []isa.Operand, in isa.Inst) []isa.Operand {
+	n := len(dst)
+	for _, o := range in.AppendOperands(dst)[n:] {
+		if o.IsReg {
+			dst = append(dst, o)
+		}
+	}
+	return dst
+}
+
 // registers adds the registers that differ and returns d without their bits. A change
 // between a register and none (RZ, PT) is left in d, like everything that is not the
 // same slot in both words.

@@ -22,14 +22,14 @@ func (rc *Recipe) checkGuard() error {
 		}
 		for _, h := range hashes {
 			if _, _, ok := cutHash(h); !ok {
-				return rc.errorf(path, "want sha256: and 64 hexadecimal digits, as cupatch stats prints them, or code1 and 64 digits, as cupatch hash does")
+				return rc.errorf(path, "want sha256: and 64 hexadecimal digits, as cupatch stats prints them, or code2 and 64 digits, as cupatch hash does")
 			}
 		}
 	}
 	return nil
 }
 
-// cutHash splits the hash of a guard, "sha256:DIGITS" or "code1 DIGITS", into the scheme
+// cutHash splits the hash of a guard, "sha256:DIGITS" or "code2 DIGITS", into the scheme
 // and the digits.
 func cutHash(s string) (scheme, digits string, ok bool) {
 	scheme, digits, ok = strings.Cut(s, " ")
@@ -45,7 +45,7 @@ func cutHash(s string) (scheme, digits string, ok bool) {
 const bytesHash = "sha256"
 
 // A KernelHash returns the hash of a kernel's code, in hex, by a scheme of `cupatch hash`
-// such as code1; another scheme is an error. Package patch/diff has the schemes.
+// such as code2; another scheme is an error. Package patch/diff has the schemes.
 type KernelHash func(c *elfx.Cubin, k *elfx.Kernel, scheme string) (string, error)
 
 // A GuardError says why a recipe does not apply to a file.
