@@ -134,6 +134,11 @@ func (e *Entry) IsFor(sm int, suffix string) bool {
 	return e.SM == sm && (e.Suffix == suffix || e.Suffix == "f" && suffix == "")
 }
 
+// Fits reports whether c can be the entry's cubin by their architectures.
+func (e *Entry) Fits(c *Cubin) bool {
+	return c.SM == e.SM && (c.Suffix == e.Suffix || e.Suffix == "f") // which a cubin does not record
+}
+
 // ArchOf returns the architecture of the entry's cubin, with the suffix f where the
 // entry has it, which the cubin does not record.
 func (e *Entry) ArchOf(c *Cubin) string {

@@ -75,8 +75,13 @@ func (c *Cubin) Tables() []Section {
 
 // InstructionSize returns the distance between instructions in bytes: 16 from sm_70
 // on. Older architectures have 8-byte instructions with control words among them.
-func (c *Cubin) InstructionSize() int {
-	if c.SM < 70 {
+func (c *Cubin) InstructionSize() int { return instructionSize(c.SM) }
+
+// InstructionSize is that of the entry's cubin, by the architecture that the container gives.
+func (e *Entry) InstructionSize() int { return instructionSize(e.SM) }
+
+func instructionSize(sm int) int {
+	if sm < 70 {
 		return 8
 	}
 	return 16

@@ -30,3 +30,24 @@ func ParseArch(s string) (Arch, error) {
 	}
 	return Arch{sm, suffix}, nil
 }
+
+// LastRegister returns the number of the last register of a file that holds a value: 254 for R.
+func (a Arch) LastRegister(f RegFile) int {
+	switch f {
+	case FileR:
+		return 254
+	case FileUR:
+		if a.SM < 100 {
+			return 62
+		}
+		return 254
+	case FileB:
+		return 15
+	}
+	return 6
+}
+
+// TwoBanks reports whether it has been measured that the registers R lie in two banks, the
+// even and the odd ones: on Volta and Turing ("Dissecting the NVIDIA Volta GPU
+// Architecture via Microbenchmarking", Jia et al., 2018).
+func (a Arch) TwoBanks() bool { return a.SM < 80 }

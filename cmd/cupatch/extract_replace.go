@@ -97,7 +97,7 @@ func (e *env) checkReplacement(x *elfx.Entry, name string, data []byte, force bo
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if now.SM != x.SM || now.Suffix != x.Suffix && x.Suffix != "f" {
+	if !x.Fits(now) {
 		if !force {
 			err := answerNo("%s is for %s, entry %s is for %s", name, now.Arch, x.Tag(), x.Arch())
 			err.hint = "--force replaces it anyway"

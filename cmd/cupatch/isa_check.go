@@ -160,7 +160,7 @@ func (r *checkRun) realWords(files []string) ([]isa.Word, int) {
 			if x.SM != arch.SM {
 				seen = foreign
 			}
-			if x.SM != arch.SM && (!r.foreign || x.SM < firstSM) || selected != nil && !selected[x] {
+			if x.SM != arch.SM && (!r.foreign || x.InstructionSize() != isa.WordSize) || selected != nil && !selected[x] {
 				continue
 			}
 			c, err := x.Cubin()
@@ -182,9 +182,6 @@ func (r *checkRun) realWords(files []string) ([]isa.Word, int) {
 	r.opt.Start = r.limited(foreign)
 	return r.limited(own), status
 }
-
-// firstSM is the oldest architecture with instructions of 128 bits.
-const firstSM = 70
 
 // limited returns the words of a set in the order of their numbers, or as many of them at
 // random as the limit says.

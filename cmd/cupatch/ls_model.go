@@ -289,8 +289,7 @@ func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte) *lsCubin {
 	}
 	out := &lsCubin{
 		arch: c.Arch, toolkit: c.Toolkit, abi: int(c.ABI), relocatable: c.Type == 1, mercury: c.HasMercury(),
-		// A cubin does not record the suffix f.
-		disagrees: c.SM != e.SM || c.Suffix != e.Suffix && e.Suffix != "f",
+		disagrees: !e.Fits(c),
 		sum:       r.contents.of(c.Data()),
 	}
 	for _, k := range r.kernelsOf(c, false) {

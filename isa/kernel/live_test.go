@@ -8,29 +8,14 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/isa"
+	assembler "github.com/cupatch/cupatch/isa/internal/assemble"
 )
 
 // assemble returns the code of instructions, one a line, for an architecture.
 func assemble(tb testing.TB, arch, text string) Code {
 	tb.Helper()
-	a, err := isa.ParseArch(arch)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	table, err := isa.Load(a)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c := Code{Table: table}
-	for line := range strings.Lines(strings.TrimSpace(text)) {
-		w, err := table.Encode(strings.TrimSpace(line), uint64(len(c.Data)), nil)
-		if err != nil {
-			tb.Fatalf("%s: %v", line, err)
-		}
-		c.Data = append(c.Data, make([]byte, isa.WordSize)...)
-		w.Store(c.Data[len(c.Data)-isa.WordSize:])
-	}
-	return c
+	table, data := assembler.Code(tb, arch, text)
+	return Code{Table: table, Data: data}
 }
 
 // randomCode returns n instructions in which functions call later ones only, so that

@@ -8,39 +8,15 @@ import (
 	"testing"
 
 	"github.com/cupatch/cupatch/isa"
+	assembler "github.com/cupatch/cupatch/isa/internal/assemble"
 	"github.com/cupatch/cupatch/isa/kernel"
 )
 
 // assemble returns the flow of instructions with control codes, one a line.
 func assemble(tb testing.TB, arch, text string) (*isa.Table, *kernel.Graph) {
 	tb.Helper()
-	a, err := isa.ParseArch(arch)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	table, err := isa.Load(a)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c := kernel.Code{Table: table}
-	for line := range strings.Lines(strings.TrimSpace(text)) {
-		line = strings.TrimSpace(line)
-		ctrl := isa.DefaultControl
-		if strings.HasPrefix(line, "[B") {
-			code, rest, _ := strings.Cut(line, "] ")
-			if ctrl, err = isa.ParseControl(code + "]"); err != nil {
-				tb.Fatal(err)
-			}
-			line = rest
-		}
-		w, err := table.Encode(line, uint64(len(c.Data)), nil)
-		if err != nil {
-			tb.Fatalf("%s: %v", line, err)
-		}
-		c.Data = append(c.Data, make([]byte, isa.WordSize)...)
-		ctrl.Set(w).Store(c.Data[len(c.Data)-isa.WordSize:])
-	}
-	return table, kernel.New(c)
+	table, data := assembler.Code(tb, arch, text)
+	return table, kernel.New(kernel.Code{Table: table, Data: data})
 }
 
 // checkText returns what is found in text, a line for each finding: name, kind, the two

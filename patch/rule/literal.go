@@ -137,10 +137,8 @@ func (c *exprCompiler) checkOperand(f *fieldRef, s string, pos int) error {
 		return c.errorf(pos, "%s is never %q: registers are written in capitals, %q", f.name, s, strings.ToUpper(s))
 	}
 	if m := numberedName().FindStringSubmatch(s); m != nil {
-		last := map[string]int{"R": 254, "UR": 62, "P": 6, "UP": 6}[m[1]]
-		if m[1] == "UR" && c.names.table.Arch().SM >= 100 {
-			last = 254
-		}
+		file := map[string]isa.RegFile{"R": isa.FileR, "UR": isa.FileUR, "P": isa.FileP, "UP": isa.FileUP}[m[1]]
+		last := c.names.table.Arch().LastRegister(file)
 		zero := map[bool]string{true: "T", false: "Z"}[last == 6]
 		if n, err := strconv.Atoi(m[2]); err != nil || n > last {
 			return c.errorf(pos, "%s is never %q; there are %s0 to %s%d and %s%s", f.name, s, m[1], m[1], last, m[1], zero)
@@ -153,24 +151,26 @@ func (c *exprCompiler) checkOperand(f *fieldRef, s string, pos int) error {
 	return nil
 }
 
-// madeArchs are the SM numbers up to lastArch with instructions of 128 bits, those that
-// nvdisasm 12.8 and 13.5 know. What comes later is not known yet, and may be right.
-var madeArchs = []int{70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121}
-
-const lastArch = 121
-
 // TargetArch reads an architecture that a rule or a recipe names. One that was never made
-// is a mistake, and would keep a rule from applying without a word.
+// is a mistake, and would keep a rule from applying without a word; what comes after the
+// last one that has a table may be right.
 func TargetArch(s string) (isa.Arch, error) {
 	a, err := isa.ParseArch(s)
 	if err != nil {
 		return a, err
 	}
-	if a.SM <= lastArch && !slices.Contains(madeArchs, a.SM) {
-		var list []string
-		for _, sm := range madeArchs {
-			list = append(list, fmt.Sprintf("sm_%d", sm))
+	var list []string
+	last := 0
+	for _, x := range isa.Arches() {
+		if x.SM == a.SM {
+			return a, nil
 		}
+		if x.SM != last {
+			list = append(list, fmt.Sprintf("sm_%d", x.SM))
+		}
+		last = x.SM
+	}
+	if a.SM < last {
 		return a, fmt.Errorf("%s is no architecture that a rule can be for; there are %s", a, strings.Join(list, " "))
 	}
 	return a, nil

@@ -123,7 +123,7 @@ func (r *slotReader) find(in isa.Inst) [3]int {
 
 // countSources counts conflicts, and the operands that come from the reuse cache or could.
 func countSources(t *isa.Table, g *kernel.Graph) (Banks, Chances) {
-	banks, chances := Banks{Measured: t.Arch().SM < 80}, Chances{}
+	banks, chances := Banks{Measured: t.Arch().TwoBanks()}, Chances{}
 	r := newSlotReader(t)
 	for b := range g.Blocks {
 		var cache reuseCache

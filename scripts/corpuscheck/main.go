@@ -114,7 +114,7 @@ func (c *check) file(name string) error {
 		})
 	}
 	for _, e := range f.Entries() {
-		if e.Kind == elfx.KindELF && e.SM >= 70 {
+		if e.Kind == elfx.KindELF && e.InstructionSize() == isa.WordSize {
 			entries <- e
 		}
 	}
