@@ -44,16 +44,22 @@ func TestPackedTables(t *testing.T) {
 // TestTableTexts checks that every table is in the form in which FormatTable writes
 // it.
 func TestTableTexts(t *testing.T) {
-	for _, a := range Arches() {
-		f, err := LoadFile(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var base *TableFile
-		if f.Base != (Arch{}) {
-			if base, err = LoadFile(f.Base); err != nil {
+	files := map[Arch]*TableFile{}
+	load := func(a Arch) *TableFile {
+		if files[a] == nil {
+			f, err := LoadFile(a)
+			if err != nil {
 				t.Fatal(err)
 			}
+			files[a] = f
+		}
+		return files[a]
+	}
+	for _, a := range Arches() {
+		f := load(a)
+		var base *TableFile
+		if f.Base != (Arch{}) {
+			base = load(f.Base)
 		}
 		got, err := FormatTable(f, base)
 		if err != nil {
