@@ -52,6 +52,8 @@ type lineRow struct {
 
 // A lineUnit is the header of a unit.
 type lineUnit struct {
+	lengthAt   int // place of the unit's length, in the section
+	offsetSize int // its size
 	version    uint64
 	addrSize   int
 	minInst    uint64
@@ -83,20 +85,35 @@ func (p *lineProgram) err() error {
 
 // unit reads a header and the program after it.
 func (p *lineProgram) unit() error {
+	section := p.b
+	u, end, err := p.enter()
+	if err != nil {
+		return err
+	}
+	if err := p.statements(u); err != nil {
+		return err
+	}
+	p.b, p.at = section, end
+	return nil
+}
+
+// enter reads the header of a unit. What is left to read then is its program, which ends
+// at end; u.lengthAt is where the unit's length stands.
+func (p *lineProgram) enter() (u *lineUnit, end int, err error) {
 	start := p.at
 	offsetSize, length := 4, p.uint(4)
 	if length == 0xffffffff {
 		offsetSize, length = 8, p.uint(8)
 	}
 	if p.bad || length > uint64(p.left()) {
-		return formatErrorf(p.name, int64(start), "a unit of %d bytes, where %d are left", length, p.left())
+		return nil, 0, formatErrorf(p.name, int64(start), "a unit of %d bytes, where %d are left", length, p.left())
 	}
-	section := p.b
-	end := p.at + int(length)
+	section, lengthAt := p.b, p.at-offsetSize
+	end = p.at + int(length)
 	p.b = section[:end]
-	u := &lineUnit{version: p.uint(2), addrSize: 8, maxOps: 1, first: len(p.files)}
+	u = &lineUnit{lengthAt: lengthAt, offsetSize: offsetSize, version: p.uint(2), addrSize: 8, maxOps: 1, first: len(p.files)}
 	if !p.bad && (u.version < 2 || u.version > 5) {
-		return formatErrorf(p.name, int64(start), "line number program of DWARF version %d; versions 2 to 5 are supported", u.version)
+		return nil, 0, formatErrorf(p.name, int64(start), "line number program of DWARF version %d; versions 2 to 5 are supported", u.version)
 	}
 	if u.version == 5 {
 		u.addrSize = int(p.uint(1))
@@ -104,19 +121,15 @@ func (p *lineProgram) unit() error {
 	}
 	headerLength := p.uint(offsetSize)
 	if p.bad || headerLength > uint64(p.left()) {
-		return formatErrorf(p.name, int64(start), "a header of %d bytes, where %d are left", headerLength, p.left())
+		return nil, 0, formatErrorf(p.name, int64(start), "a header of %d bytes, where %d are left", headerLength, p.left())
 	}
 	program := p.at + int(headerLength)
 	p.b = section[:program]
 	if err := p.header(u, offsetSize); err != nil {
-		return err
+		return nil, 0, err
 	}
 	p.b, p.at = section[:end], program
-	if err := p.statements(u); err != nil {
-		return err
-	}
-	p.b, p.at = section, end
-	return nil
+	return u, end, nil
 }
 
 // header reads what comes after the length of the header.

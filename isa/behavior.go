@@ -1,6 +1,8 @@
 package isa
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 )
@@ -481,6 +483,26 @@ func (in Inst) Target(pc uint64) (to uint64, ok bool) {
 	x := s.Field.Get(in.Word) ^ s.Xor
 	x = uint64(int64(x<<(64-n))>>(64-n))<<s.Shift + uint64(s.Add)
 	return pc + WordSize + x, true
+}
+
+// WithTarget returns the word of the instruction with another target, seen from the address
+// pc. An address that the field cannot hold is an error.
+func (in Inst) WithTarget(pc, to uint64) (Word, error) {
+	s := in.relativeSlot()
+	if s == nil {
+		return in.Word, errors.New("the instruction has no target")
+	}
+	n := uint(s.Field.Width())
+	x := int64(to - pc - WordSize - uint64(s.Add))
+	v := uint64(x>>s.Shift)&(1<<n-1) ^ s.Xor
+	now := in
+	var err error
+	if now.Word, err = s.Field.Set(in.Word, v); err == nil {
+		if got, _ := now.Target(pc); got == to {
+			return now.Word, nil
+		}
+	}
+	return in.Word, fmt.Errorf("a target at %#x is too far from %#x, or no address", to, pc)
 }
 
 // TargetField returns the field that Target reads.
