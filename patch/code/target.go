@@ -57,3 +57,9 @@ func (t *Target) OffsetInFile(off int64) int64 {
 	}
 	return t.FileOffset(off)
 }
+
+// Target returns the cubin of the kernel, nil where it is from none.
+func (c *Kernel) Target() *Target { return c.target }
+
+// Source returns the kernel as the cubin has it, nil where it is from none.
+func (c *Kernel) Source() *elfx.Kernel { return c.kernel }

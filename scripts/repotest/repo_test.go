@@ -78,6 +78,7 @@ var rooms = map[string][]string{
 	"nearest":            nil,
 	"edit":               nil,
 	"code":               {"internal/ascii"},
+	"shape":              {"code", "edit"},
 	"listing":            {"internal/ascii", "code", "edit"},
 	"cfg":                {"code", "listing"},
 	"stats":              {"code"},
