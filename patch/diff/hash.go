@@ -43,9 +43,6 @@ func (l HashLevel) Version() int {
 // Scheme returns the name and the version of a level: code2.
 func (l HashLevel) Scheme() string { return l.String() + strconv.Itoa(l.Version()) }
 
-// HashLevels returns the names of the levels.
-func HashLevels() []string { return hashNames[:] }
-
 // ParseHashLevel reads the name of a level.
 func ParseHashLevel(s string) (HashLevel, error) {
 	if i := slices.Index(hashNames[:], s); i >= 0 {

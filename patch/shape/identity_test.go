@@ -106,6 +106,14 @@ func TestInsertDelete(t *testing.T) {
 				if !bytes.Equal(back, x.Cubin.Data()) {
 					t.Fatalf("%s: kernel %s at %#x: byte %#x differs after deleting again", path, k.Name, pc, edit.FirstDifference(back, x.Cubin.Data()))
 				}
+				old, err := Sections(x.Cubin.Data(), now)
+				if err != nil {
+					t.Fatalf("%s: kernel %s at %#x: %v", path, k.Name, pc, err)
+				}
+				back, err = Apply(now, []edit.Edit{{Shape: &edit.Shape{Op: edit.Restore, Sections: old}}})
+				if err != nil || !bytes.Equal(back, x.Cubin.Data()) {
+					t.Fatalf("%s: kernel %s at %#x: restoring the sections does not lead back: %v", path, k.Name, pc, err)
+				}
 				count++
 			}
 		}
