@@ -1,32 +1,31 @@
 package kernel
 
 import (
-	"slices"
-
 	"github.com/cupatch/cupatch/isa"
 )
 
 // Live says which registers hold a value that is still needed: one that an instruction
 // on some path ahead reads before another value takes its place.
 //
-// A write under a guard takes the place of nothing, since the old value may stay, except
-// for what is only read under the same guard later in the block. What a
-// call needs, and what it leaves alone, is known where the function is in the section;
+// A write under a guard takes the place of the old value only where the guard holds: the old
+// value is needed before it unless it is only read under the same guard, later in the block
+// or, as long as the predicate keeps its value, in blocks after it. A branch under a guard
+// says the same of all that comes after it on either side. What a call needs, and what it leaves alone, is known where the function is in the section;
 // its returns need what is needed after the calls of it. Where nobody knows how execution
 // goes on, at a call of another section, at a return to one and at the end of an Open
 // block, every register that the section names is taken to be needed. So it is before an
 // instruction whose effects are not known.
 type Live struct {
 	g   *Graph
-	all isa.RegSet   // every register that the section names
-	out []isa.RegSet // needed at the end of each block
+	all isa.RegSet // every register that the section names
+	out []needs    // needed at the end of each block
 }
 
 // Live returns what is needed at each place of the graph. It is computed when it is first
 // asked for, in time close to linear in the size of the code.
 func (g *Graph) Live() *Live {
 	g.liveOnce.Do(func() {
-		s := &liveSolver{Live: &Live{g: g, out: make([]isa.RegSet, len(g.Blocks))}, calls: newCalls(g), g: g}
+		s := &liveSolver{Live: &Live{g: g, out: make([]needs, len(g.Blocks))}, calls: newCalls(g), g: g}
 		s.summarize()
 		if len(s.callers) > 0 {
 			s.solveFunctions()
@@ -41,7 +40,7 @@ func (g *Graph) Live() *Live {
 // many instructions, use Each.
 func (l *Live) After(i int) isa.RegSet {
 	k := l.g.at[i]
-	n := needs{always: l.out[k]}
+	n := l.out[k].clone()
 	for j := l.g.Blocks[k].End - 1; j > i; j-- {
 		n.before(l.g.Inst(j), &l.all)
 	}
@@ -51,7 +50,7 @@ func (l *Live) After(i int) isa.RegSet {
 // Each calls fn for each instruction of block k, from the last to the first, with the
 // registers that are needed after it, which fn must not keep.
 func (l *Live) Each(k int, fn func(i int, in isa.Inst, live *isa.RegSet)) {
-	n := needs{always: l.out[k]}
+	n := l.out[k].clone()
 	for i := l.g.Blocks[k].End - 1; i >= l.g.Blocks[k].Start; i-- {
 		in := l.g.Inst(i)
 		live := n.set()
@@ -85,98 +84,6 @@ func (l *Live) Pressure() []Pressure {
 	return out
 }
 
-// needs is what is needed at a place in a block.
-type needs struct {
-	always isa.RegSet
-	under  []guardedNeed
-}
-
-// A guardedNeed is what is needed only where a guard lets instructions further on in the
-// block read it: with the value that its predicate has here.
-type guardedNeed struct {
-	guard guard
-	set   isa.RegSet
-}
-
-// A guard is a predicate or its negation.
-type guard struct {
-	file isa.RegFile
-	n    int
-	not  bool
-}
-
-// guardOf returns the guard of an instruction that has one.
-func guardOf(in isa.Inst) guard {
-	g := guard{isa.FileP, int(isa.GuardField.Get(in.Word)), isa.GuardNot.Get(in.Word) != 0}
-	if in.Variant.Guard == isa.GuardUP {
-		g.file = isa.FileUP
-	}
-	return g
-}
-
-// set returns all that is needed.
-func (n *needs) set() isa.RegSet {
-	all := n.always
-	for i := range n.under {
-		all = all.Union(n.under[i].set)
-	}
-	return all
-}
-
-// before turns what is needed after an instruction into what is needed before it; all is
-// every register of the section.
-func (n *needs) before(in isa.Inst, all *isa.RegSet) {
-	if !in.HasEffects() {
-		n.always, n.under = *all, n.under[:0]
-		return
-	}
-	fx := in.Effects()
-	if !in.IsGuarded() {
-		n.always = n.always.Minus(fx.Writes)
-		for i := range n.under {
-			n.under[i].set = n.under[i].set.Minus(fx.Writes)
-		}
-		n.forget(&fx.Writes)
-		n.always = n.always.Union(fx.Reads)
-		return
-	}
-	g := guardOf(in)
-	own := n.find(g)
-	if own >= 0 {
-		n.under[own].set = n.under[own].set.Minus(fx.Writes)
-	}
-	n.forget(&fx.Writes)
-	var predicate isa.RegSet
-	predicate.Add(g.file, g.n, 1)
-	n.always = n.always.Union(both(fx.Reads, predicate))
-	reads := fx.Reads.Minus(predicate).Minus(n.always)
-	if reads.IsEmpty() {
-		return
-	}
-	if own = n.find(g); own < 0 {
-		own = len(n.under)
-		n.under = append(n.under, guardedNeed{guard: g})
-	}
-	n.under[own].set = n.under[own].set.Union(reads)
-}
-
-// find returns the place of a guard, -1 for none.
-func (n *needs) find(g guard) int {
-	return slices.IndexFunc(n.under, func(x guardedNeed) bool { return x.guard == g })
-}
-
-// forget makes what is needed under a guard whose predicate is among writes needed always:
-// before the write, the predicate says nothing of what comes after it.
-func (n *needs) forget(writes *isa.RegSet) {
-	n.under = slices.DeleteFunc(n.under, func(x guardedNeed) bool {
-		if !writes.Has(x.guard.file, x.guard.n) {
-			return false
-		}
-		n.always = n.always.Union(x.set)
-		return true
-	})
-}
-
 // A liveSolver finds what is needed at the ends of blocks by going around until nothing
 // changes. Sets only grow, and a block is looked at again only when something that it
 // leads to has grown.
@@ -184,9 +91,9 @@ type liveSolver struct {
 	*Live
 	*calls
 	g    *Graph
-	use  []isa.RegSet // needed at the start of a block by itself
-	kill []isa.RegSet // what a block overwrites in any case
-	in   []isa.RegSet // needed at the start of a block
+	sum  []summary // of each block by itself
+	ends []branch  // how the guard at its end chooses what comes next
+	in   []needs   // needed at the start of a block
 
 	// Of the rest of the function from the start of a block on:
 	need []isa.RegSet // what it needs itself, whatever is needed after its return
@@ -196,32 +103,79 @@ type liveSolver struct {
 	after []isa.RegSet
 }
 
+// A summary is what a block does, whatever comes after it.
+type summary struct {
+	needs   needs      // needed at its start by itself
+	use     isa.RegSet // needs as a set
+	kill    isa.RegSet // what it overwrites in any case
+	guarded bool       // something is written under a guard: only a walk tells what that means
+}
+
+// A branch is the guard that chooses the way at the end of a block.
+type branch struct {
+	guard guard
+	taken bool // the guard holds where control leaves
+	fall  bool // the guard does not hold where control goes on after the block
+}
+
+// branchOf returns what the guard of the last instruction of a block decides.
+func branchOf(in isa.Inst) branch {
+	flow := in.Flow()
+	if !in.IsGuarded() || !in.HasEffects() {
+		return branch{}
+	}
+	switch flow.Kind {
+	case isa.FlowBranch, isa.FlowIndirect, isa.FlowReturn, isa.FlowExit:
+	default:
+		return branch{}
+	}
+	always := in
+	always.Word = isa.GuardNot.MustSet(isa.GuardField.MustSet(in.Word, 7), 0)
+	return branch{guardOf(in), true, !always.Flow().Conditional}
+}
+
 // summarize runs over each block once.
 func (s *liveSolver) summarize() {
 	n := len(s.g.Blocks)
-	s.use, s.kill, s.in = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
+	s.sum, s.ends, s.in = make([]summary, n), make([]branch, n), make([]needs, n)
 	s.need, s.pass, s.after = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
 	for i := range s.g.at {
 		fx := s.g.Inst(i).Effects()
 		s.all = s.all.Union(fx.Reads).Union(fx.Writes)
 	}
-	var need needs
 	for k := range s.g.Blocks {
-		b := &s.g.Blocks[k]
-		need.always, need.under = isa.RegSet{}, need.under[:0]
+		b, x := &s.g.Blocks[k], &s.sum[k]
 		unknown := false
 		for i := b.End - 1; i >= b.Start; i-- {
 			in := s.g.Inst(i)
-			need.before(in, &s.all)
+			x.needs.before(in, &s.all)
 			unknown = unknown || !in.HasEffects()
+			writes := in.Effects().Writes
 			if !in.IsGuarded() {
-				s.kill[k] = s.kill[k].Union(in.Effects().Writes)
+				x.kill = x.kill.Union(writes)
+			} else if !writes.IsEmpty() {
+				x.guarded = true
 			}
 		}
-		s.use[k] = need.set()
+		x.needs.tidy()
+		x.use = x.needs.set()
+		s.ends[k] = branchOf(s.g.Inst(b.End - 1))
 		if unknown { // what comes before it may be overwritten only after it was read
-			s.use[k], s.kill[k] = s.all, isa.RegSet{}
+			*x = summary{needs: needs{always: s.all}, use: s.all}
 		}
+	}
+}
+
+// before turns what is needed at the end of block k into what is needed at its start.
+func (s *liveSolver) before(k int, n *needs) {
+	x := &s.sum[k]
+	if !x.guarded {
+		n.overwrite(&x.kill)
+		n.add(&x.needs)
+		return
+	}
+	for b, i := &s.g.Blocks[k], s.g.Blocks[k].End-1; i >= b.Start; i-- {
+		n.before(s.g.Inst(i), &s.all)
 	}
 }
 
@@ -248,7 +202,7 @@ func (s *liveSolver) solveFunctions() {
 		case e.flow.Kind == isa.FlowReturn:
 			pass = s.all
 		}
-		need, pass = need.Minus(s.kill[k]).Union(s.use[k]), pass.Minus(s.kill[k])
+		need, pass = need.Minus(s.sum[k].kill).Union(s.sum[k].use), pass.Minus(s.sum[k].kill)
 		if need == s.need[k] && pass == s.pass[k] {
 			return false
 		}
@@ -262,41 +216,60 @@ func (s *liveSolver) solve() {
 	if len(s.g.Blocks) > 0 {
 		s.demand(0, s.all) // whoever called the section is somewhere else
 	}
+	var in needs
 	s.until(func(k int) bool {
-		out := s.leaving(k)
-		s.out[k] = out
-		in := out.Minus(s.kill[k]).Union(s.use[k])
-		if in == s.in[k] {
+		s.leaving(k, &in)
+		in.tidy()
+		s.out[k].copy(&in)
+		s.before(k, &in)
+		in.add(&s.in[k]) // what was needed stays so: it goes around until nothing grows
+		in.tidy()
+		if in.equal(&s.in[k]) {
 			return false
 		}
-		s.in[k] = in
+		s.in[k].copy(&in)
+		set := in.set()
 		for _, e := range s.g.Blocks[k].Preds {
 			if c := s.exits[e.Block].callee; c >= 0 && e.Kind == FallThrough {
-				s.demand(int(c), in)
+				s.demand(int(c), set)
 			}
 		}
 		return true
 	})
 }
 
-// leaving returns what is needed at the end of block k.
-func (s *liveSolver) leaving(k int) isa.RegSet {
-	b := &s.g.Blocks[k]
-	var out isa.RegSet
-	for _, e := range b.Succs {
-		out = out.Union(s.in[e.Block])
+// leaving sets out to what is needed at the end of block k.
+func (s *liveSolver) leaving(k int, out *needs) {
+	out.clear()
+	b, e := &s.g.Blocks[k], &s.exits[k]
+	if b.Open || s.calling(k) && e.callee < 0 {
+		out.always = s.all
+		return
 	}
-	switch e := &s.exits[k]; {
-	case b.Open || s.calling(k) && e.callee < 0:
-		return s.all
-	case s.calling(k) && e.flow.Conditional:
-		return out.Union(s.need[e.callee])
-	case s.calling(k):
-		return both(out, s.pass[e.callee]).Union(s.need[e.callee])
+	end := &s.ends[k]
+	for _, x := range b.Succs {
+		switch {
+		case x.Kind == FallThrough && end.fall:
+			out.addUnder(end.guard.opposite(), &s.in[x.Block])
+		case x.Kind != FallThrough && end.taken:
+			out.addUnder(end.guard, &s.in[x.Block])
+		default:
+			out.add(&s.in[x.Block])
+		}
+	}
+	switch {
+	case s.calling(k): // the function may give predicates another value
+		set := out.set()
+		if !e.flow.Conditional {
+			set = both(set, s.pass[e.callee])
+		}
+		out.clear()
+		out.always = set.Union(s.need[e.callee])
+	case e.flow.Kind == isa.FlowReturn && end.taken:
+		out.addUnder(end.guard, &needs{always: s.after[k]})
 	case e.flow.Kind == isa.FlowReturn:
-		return out.Union(s.after[k])
+		out.always = out.always.Union(s.after[k])
 	}
-	return out
 }
 
 // demand says that set is needed after a return of the function that starts at block k.
