@@ -31,19 +31,22 @@ type Result struct {
 type Note struct{ Class, Text string }
 
 const (
-	fewSamples   = 24  // words of a variant whose rules another architecture has
-	firstSamples = 100 // words of a variant in the first round
-	laterSamples = 60  // in each round after it
-	manySamples  = 300 // in each round after the third
-	rounds       = 16
-	secondLook   = 5   // the round in which all fields are looked at again
-	cellWords    = 10  // words for each combination that a count depends on
-	cellSamples  = 400 // in one round
-	longRun      = 4   // registers: more are a matrix's, whose counts are many
-	openRounds   = 6   // after so many rounds counts that were never shown are let be
-	cleanRounds  = 3   // without a wrong answer, of a class whose counts depend on modifiers
-	mostBits     = 10  // of modifiers, all of whose combinations are asked for
-	allBits      = 15  // modifiers of matrix instructions, all of whose combinations are asked for
+	fewSamples    = 48  // words of a variant whose rules another architecture has
+	fewCells      = 200 // the same, of combinations that a count depends on
+	fewBits       = 8   // the same, of modifiers, all of whose combinations are asked for
+	enoughToPrune = 24  // answers of a class before candidates without a rule are left out
+	firstSamples  = 100 // words of a variant in the first round
+	laterSamples  = 60  // in each round after it
+	manySamples   = 300 // in each round after the third
+	rounds        = 16
+	secondLook    = 5   // the round in which all fields are looked at again
+	cellWords     = 10  // words for each combination that a count depends on
+	cellSamples   = 400 // in one round
+	longRun       = 4   // registers: more are a matrix's, whose counts are many
+	openRounds    = 6   // after so many rounds counts that were never shown are let be
+	cleanRounds   = 3   // without a wrong answer, of a class whose counts depend on modifiers
+	mostBits      = 10  // of modifiers, all of whose combinations are asked for
+	allBits       = 15  // modifiers of matrix instructions, all of whose combinations are asked for
 )
 
 // A class is a class under study; several variants may have its name.
@@ -226,13 +229,15 @@ func (c *class) newWords(v *variant, round int) []isa.Word {
 	}
 	if matrix := strings.Contains(c.name, "mma"); matrix && (round == 1 && !c.inherited || round == 0 && c.inherited) {
 		words = append(words, c.allWords(v, allBits)...)
+	} else if c.inherited {
+		words = append(words, c.allWords(v, fewBits)...)
 	} else if c.clean == 1 && !matrix {
 		words = append(words, c.allWords(v, mostBits)...)
 	}
 	for i := range c.rules {
 		more := c.cellWords(v, &c.rules[i])
 		if c.inherited {
-			more = more[:min(len(more), fewSamples)]
+			more = more[:min(len(more), fewCells)]
 		}
 		words = append(words, more...)
 	}
@@ -406,7 +411,7 @@ func (c *class) study(round int) {
 	if round == secondLook {
 		c.cands, c.pruned = slices.Clone(c.all), false
 	}
-	if !c.pruned && answered >= fewSamples {
+	if !c.pruned && answered >= enoughToPrune {
 		c.prune()
 		c.learnRules()
 	}

@@ -26,7 +26,7 @@ func eachCorpusCubin(t *testing.T, fn func(tool, path string, target *code.Targe
 	oracletest.Long(t)
 	root := os.Getenv("CUPATCH_CUBINS")
 	if root == "" {
-		root = filepath.Join(filepath.Dir(oracle.CacheDir()), "corpus")
+		root = filepath.Join(oracle.CacheDir(), "corpus")
 	}
 	if _, err := os.Stat(root); err != nil {
 		t.Skipf("no corpus (%v); scripts/corpus downloads it", err)
