@@ -47,6 +47,8 @@ then by similarity. Each pair has one class, from the strongest agreement to the
   -y, --side-by-side  show the listings side by side
       --width N       columns of -y (default 170)
   -U, --context N     equal lines around each difference (default 3)
+      --lines[=WHAT]  also the source lines of what is shown, as cupatch dis --lines does;
+                      WHAT is source (default), inline or ptx
       --mangled       print mangled names
       --max-entry N   refuse entries larger than N when decompressed
 
@@ -70,6 +72,7 @@ func init() {
 type diffRun struct {
 	*env
 	narrowing
+	lining
 	level, ignore string
 	summary       bool
 	markdown      bool
@@ -92,6 +95,7 @@ func runDiff(e *env, args []string) error {
 	r := &diffRun{env: e}
 	fs := e.flags()
 	r.narrowing.flags(fs)
+	r.lining.flags(fs)
 	only := fs.StringArray("only", nil, "")
 	fs.StringVarP(&r.level, "level", "l", "code", "")
 	fs.StringVar(&r.ignore, "ignore", "", "")
@@ -153,6 +157,12 @@ func (r *diffRun) check() (*elfx.Options, error) {
 	}
 	if n > 1 {
 		return nil, r.usagef("--summary, --stat, --json, --explain and -y do not go together")
+	}
+	if err := r.lining.check(); err != nil {
+		return nil, r.usageError(err)
+	}
+	if r.lines != "" && n > 0 {
+		return nil, r.usagef("--lines goes with the unified listing only, not with --summary, --stat, --json, --explain or -y")
 	}
 	if r.context < 0 || r.context > 1000000 || r.width < 40 {
 		return nil, r.usagef("-U wants 0 or more lines, --width 40 or more columns")

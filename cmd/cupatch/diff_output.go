@@ -5,6 +5,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/diff"
+	"github.com/cupatch/cupatch/patch/listing"
 )
 
 // A diffOutput takes the result of a comparison as it comes.
@@ -41,7 +42,35 @@ func (r *diffRun) printer(a, b *diffSide) *diff.Printer {
 	if r.color() {
 		p.Paint = paintDiff
 	}
+	if r.lines != "" {
+		p.Notes = r.lineNotes()
+	}
 	return p
+}
+
+// lineNotes returns a function that gives the source lines of kernels. The table of a cubin is
+// read once, those of the cubins before the last ones are forgotten.
+func (r *diffRun) lineNotes() func(*diff.Code) listing.Notes {
+	tables := map[*elfx.Cubin]*elfx.LineTable{}
+	return func(c *diff.Code) listing.Notes {
+		x := c.Cubin()
+		t, ok := tables[x]
+		if !ok {
+			var err error
+			if t, err = r.lineTable(x.Lines); err != nil {
+				r.report(err)
+				r.status = worse(r.status, 2)
+			}
+			if len(tables) > 1 {
+				clear(tables)
+			}
+			tables[x] = t
+		}
+		if t == nil {
+			return listing.Notes{}
+		}
+		return listing.Notes{Lines: t.Rows(c.Kernel), Inline: r.inline()}
+	}
 }
 
 // paintDiff colors pieces of the report: fields that changed stand out in a line that

@@ -264,7 +264,7 @@ func (d *disFile) begin(e *elfx.Entry, t *code.Target, err error) (*disCubin, []
 			return out, nil
 		}
 	}
-	if out.lines, err = d.noting.lineTable(t); err != nil {
+	if out.lines, err = d.noting.lineTable(t.Lines); err != nil {
 		out.err = fmt.Errorf("%s: %w", e.ID(), err)
 		return out, nil
 	}

@@ -18,43 +18,51 @@ const (
 	linesPTX    = "ptx"
 )
 
+// A lining is what a command is asked to say of where instructions come from.
+type lining struct{ lines string } // the value of --lines, "" for nothing
+
+func (l *lining) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&l.lines, "lines", "", "")
+	fs.Lookup("lines").NoOptDefVal = linesSource
+}
+
+// check looks at the value.
+func (l *lining) check() error {
+	switch l.lines {
+	case "", linesSource, linesInline, linesPTX:
+		return nil
+	}
+	return fmt.Errorf("--lines=%s: want source, inline or ptx", l.lines)
+}
+
+func (l *lining) inline() bool { return l.lines == linesInline }
+
+// lineTable reads the line table that is asked for, nil for none.
+func (l *lining) lineTable(read func(elfx.LineKind) (*elfx.LineTable, error)) (*elfx.LineTable, error) {
+	switch l.lines {
+	case "":
+		return nil, nil
+	case linesPTX:
+		return read(elfx.PTXLines)
+	}
+	return read(elfx.SourceLines)
+}
+
 // A noting is what dis is asked to say of the instructions besides them.
 type noting struct {
-	lines  string // of --lines, "" for nothing
+	lining
 	blocks bool
 	live   bool
 }
 
 func (n *noting) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&n.lines, "lines", "", "")
-	fs.Lookup("lines").NoOptDefVal = linesSource
+	n.lining.flags(fs)
 	fs.BoolVar(&n.blocks, "blocks", false, "")
 	fs.BoolVar(&n.live, "live", false, "")
 }
 
-// check looks at the values.
-func (n *noting) check() error {
-	switch n.lines {
-	case "", linesSource, linesInline, linesPTX:
-		return nil
-	}
-	return fmt.Errorf("--lines=%s: want source, inline or ptx", n.lines)
-}
-
 // any reports whether there is something to say.
 func (n *noting) any() bool { return n.lines != "" || n.blocks || n.live }
-
-// lineTable reads the line table that is asked for, nil for none.
-func (n *noting) lineTable(s *code.Target) (*elfx.LineTable, error) {
-	if n.lines == "" {
-		return nil, nil
-	}
-	kind := elfx.SourceLines
-	if n.lines == linesPTX {
-		kind = elfx.PTXLines
-	}
-	return s.Lines(kind)
-}
 
 // noLines says that --lines has nothing to show.
 func (r *disRun) noLines() {
@@ -65,7 +73,7 @@ func (r *disRun) noLines() {
 
 // notes returns what there is to say of a kernel.
 func (n *noting) notes(s *disCubin, k *elfx.Kernel, c *code.Kernel) *listing.Notes {
-	out := &listing.Notes{Inline: n.lines == linesInline}
+	out := &listing.Notes{Inline: n.inline()}
 	if s.lines != nil {
 		out.Lines = s.lines.Rows(k)
 	}

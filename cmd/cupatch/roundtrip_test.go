@@ -73,8 +73,8 @@ func TestNotations(t *testing.T) {
 // allNotes returns all that a listing can say of a kernel.
 func allNotes(t *testing.T, target *code.Target, k *elfx.Kernel) listing.Notes {
 	t.Helper()
-	n := noting{lines: linesInline, blocks: true, live: true}
-	lines, err := n.lineTable(target)
+	n := noting{lining: lining{linesInline}, blocks: true, live: true}
+	lines, err := n.lineTable(target.Lines)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,6 +144,9 @@ func newCode(m *Module, i int) *Code {
 	return c
 }
 
+// Cubin returns the cubin that the code is in.
+func (c *Code) Cubin() *elfx.Cubin { return c.module.Cubin }
+
 // Memory that is used again: of codes that are done with, and of builders.
 var codePool, builderPool sync.Pool
 

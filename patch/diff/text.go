@@ -28,6 +28,10 @@ type Printer struct {
 	Paint func(Mark, string) string
 	// Demangle, if set, gives the names that are shown.
 	Demangle func(string) string
+	// Notes, if set, returns what the unified form says before the instructions of a kernel,
+	// such as the lines of its source. Before an instruction that both sides have stands what
+	// is said of the second one.
+	Notes func(*Code) listing.Notes
 }
 
 // A Mark is what Printer.Paint is told about a piece of text.
@@ -277,10 +281,15 @@ func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
 	dst = append(dst, p.paint(MarkHeading, "--- "+p.A+" "+k.NameA)+"\n"...)
 	dst = append(dst, p.paint(MarkHeading, "+++ "+p.B+" "+k.NameB)+"\n"...)
 	lines := p.lines(k.CodeDiff)
+	a, b := p.notesOf(k.A), p.notesOf(k.B)
 	for _, h := range hunks(lines, p.context()) {
 		dst = append(dst, p.paint(MarkPlace, place(lines, h[0], h[1]))+"\n"...)
+		a.hunk()
+		b.hunk()
 		for n := h[0]; n < h[1]; {
 			if lines[n].op == nil {
+				a.before(lines[n].a)
+				dst = p.appendNotes(dst, " ", b.before(lines[n].b))
 				dst = append(k.A.appendLine(append(dst, ' '), int(lines[n].a)), '\n')
 				n++
 				continue
@@ -289,7 +298,7 @@ func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
 			for end < h[1] && lines[end].op != nil {
 				end++
 			}
-			dst = p.appendBlock(dst, k, lines[n:end])
+			dst = p.appendBlock(dst, k, lines[n:end], a, b)
 			n = end
 		}
 	}
@@ -326,11 +335,13 @@ func place(lines []line, lo, hi int) string {
 }
 
 // appendBlock appends a run of differing lines: first what was, then what is.
-func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line) []byte {
+func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line, a, b *noteReader) []byte {
+	dst = p.appendShared(dst, lines, a, b)
 	for _, l := range lines {
 		if l.a < 0 {
 			continue
 		}
+		dst = p.appendNotes(dst, p.paint(MarkGone, "-"), a.before(l.a))
 		if p.Paint == nil && l.op.Kind != OpMove {
 			dst = append(k.A.appendLine(append(dst, '-'), int(l.a)), '\n')
 			continue
@@ -351,6 +362,7 @@ func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line) []byte {
 		if l.b < 0 {
 			continue
 		}
+		dst = p.appendNotes(dst, p.paint(MarkNew, "+"), b.before(l.b))
 		if p.Paint == nil && l.op.Kind != OpMove {
 			dst = k.B.appendLine(append(dst, '+'), int(l.b))
 			fields = k.appendFields(fields[:0], *l.op)
