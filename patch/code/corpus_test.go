@@ -2,15 +2,10 @@ package code_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"io/fs"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/kernel"
 	"github.com/cupatch/cupatch/isa/liferange"
@@ -19,57 +14,14 @@ import (
 	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
-// eachCorpusCubin calls fn with each different cubin of the public corpus that nvdisasm can
-// follow, in a file of its own, or of the folder CUPATCH_CUBINS.
+// eachCorpusCubin calls fn with each different cubin of the public corpus.
 func eachCorpusCubin(t *testing.T, fn func(tool, path string, target *code.Target)) {
 	t.Helper()
-	oracletest.Long(t)
-	root := os.Getenv("CUPATCH_CUBINS")
-	if root == "" {
-		root = filepath.Join(oracle.CacheDir(), "corpus")
-	}
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no corpus (%v); scripts/corpus downloads it", err)
-	}
-	seen := map[[32]byte]bool{}
-	path := filepath.Join(t.TempDir(), "k.cubin")
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	oracletest.EachCorpusCubin(t, func(x oracletest.CorpusCubin) {
+		if target, err := code.Open(x.Entry); err == nil && target.Table != nil {
+			fn(x.Tool, x.Path, target)
 		}
-		f, err := elfx.OpenFile(name, nil)
-		if err != nil {
-			return nil // of no GPU code
-		}
-		defer f.Close()
-		for _, e := range f.Entries() {
-			if e.Kind != elfx.KindELF {
-				continue
-			}
-			data, err := e.Data()
-			if err != nil || seen[sha256.Sum256(data)] {
-				continue
-			}
-			seen[sha256.Sum256(data)] = true
-			target, err := code.Open(e)
-			if err != nil || target.Table == nil {
-				continue
-			}
-			if err := os.WriteFile(path, data, 0o666); err != nil {
-				return err
-			}
-			tool := "nvdisasm"
-			if target.Cubin.Layout == elfx.LayoutOld {
-				tool = "nvdisasm12"
-			}
-			fn(tool, path, target)
-			e.Done()
-		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestFlowOfCorpus compares the control flow of every function of the corpus that nvdisasm

@@ -33,6 +33,12 @@ func lineNotes(t *testing.T, path, flag string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return notesOf(t, path, target, flag)
+}
+
+// notesOf is lineNotes of a cubin that is open.
+func notesOf(t *testing.T, path string, target *code.Target, flag string) []string {
+	t.Helper()
 	kind := elfx.SourceLines
 	if flag == "-gp" {
 		kind = elfx.PTXLines
@@ -137,9 +143,43 @@ func TestLinesAgainstNvdisasm(t *testing.T) {
 			}
 			var want []string
 			for _, n := range notes {
-				want = append(want, fmt.Sprintf("%s\t%s\t%s\t%x\t%s", name, flag, n.Section, n.PC, strings.Join(n.Lines, "|")))
+				want = append(want, note(name, flag, n))
 			}
 			compareNotes(t, lineNotes(t, name, flag), want)
 		}
 	}
+}
+
+func note(path, flag string, n oracle.LineNote) string {
+	return fmt.Sprintf("%s\t%s\t%s\t%x\t%s", path, flag, n.Section, n.PC, strings.Join(n.Lines, "|"))
+}
+
+// TestLinesOfCorpus does the same for the cubins of the corpus that have line information.
+func TestLinesOfCorpus(t *testing.T) {
+	cubins, notes := 0, 0
+	oracletest.EachCorpusCubin(t, func(x oracletest.CorpusCubin) {
+		target, err := code.Open(x.Entry)
+		if err != nil || target.Table == nil {
+			return
+		}
+		if c := target.Cubin; c.Section(".debug_line") == nil && c.Section(".nv_debug_line_sass") == nil {
+			return
+		}
+		cubins++
+		for _, flag := range lineFlags {
+			list, err := oracle.LineNotes(x.Tool, flag, x.Path)
+			if err != nil {
+				t.Logf("%s: %v", target.File, err)
+				continue
+			}
+			name := fmt.Sprintf("%s#%s", target.File, target.Entry)
+			var want []string
+			for _, n := range list {
+				want = append(want, note(name, flag, n))
+			}
+			compareNotes(t, notesOf(t, name, target, flag), want)
+			notes += len(want)
+		}
+	})
+	t.Logf("%d cubins with line information, %d notes", cubins, notes)
 }
