@@ -139,30 +139,31 @@ func (s *liveSolver) summarize() {
 	n := len(s.g.Blocks)
 	s.sum, s.ends, s.in = make([]summary, n), make([]branch, n), make([]needs, n)
 	s.need, s.pass, s.after = make([]isa.RegSet, n), make([]isa.RegSet, n), make([]isa.RegSet, n)
-	for i := range s.g.at {
-		fx := s.g.Inst(i).Effects()
-		s.all = s.all.Union(fx.Reads).Union(fx.Writes)
-	}
+	var unknown []int // blocks
 	for k := range s.g.Blocks {
 		b, x := &s.g.Blocks[k], &s.sum[k]
-		unknown := false
+		known := true
 		for i := b.End - 1; i >= b.Start; i-- {
 			in := s.g.Inst(i)
-			x.needs.before(in, &s.all)
-			unknown = unknown || !in.HasEffects()
-			writes := in.Effects().Writes
+			known = known && in.HasEffects()
+			fx := in.Effects()
+			s.all = s.all.Union(fx.Reads).Union(fx.Writes)
+			x.needs.pass(in, &fx)
 			if !in.IsGuarded() {
-				x.kill = x.kill.Union(writes)
-			} else if !writes.IsEmpty() {
+				x.kill = x.kill.Union(fx.Writes)
+			} else if !fx.Writes.IsEmpty() {
 				x.guarded = true
 			}
 		}
 		x.needs.tidy()
 		x.use = x.needs.set()
 		s.ends[k] = branchOf(s.g.Inst(b.End - 1))
-		if unknown { // what comes before it may be overwritten only after it was read
-			*x = summary{needs: needs{always: s.all}, use: s.all}
+		if !known {
+			unknown = append(unknown, k)
 		}
+	}
+	for _, k := range unknown { // what comes before it may be overwritten only after it was read
+		s.sum[k] = summary{needs: needs{always: s.all}, use: s.all}
 	}
 }
 

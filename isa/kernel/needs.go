@@ -137,6 +137,11 @@ func (n *needs) before(in isa.Inst, all *isa.RegSet) {
 		return
 	}
 	fx := in.Effects()
+	n.pass(in, &fx)
+}
+
+// pass is before of an instruction with known effects.
+func (n *needs) pass(in isa.Inst, fx *isa.Effects) {
 	if !in.IsGuarded() {
 		n.overwrite(&fx.Writes)
 		n.always = n.always.Union(fx.Reads)
