@@ -281,7 +281,7 @@ func overview() string {
 	b.WriteString("cupatch reads, tunes and compares NVIDIA GPU machine code (SASS) in cubins,\n" +
 		"fatbins and host programs.\n\nusage: cupatch COMMAND [OPTIONS] [FILE…]\n\ncommands:\n")
 	for _, name := range commandNames() {
-		fmt.Fprintf(&b, "  %-9s %s\n", name, commands[name].short)
+		fmt.Fprintf(&b, "  %-10s %s\n", name, commands[name].short)
 	}
 	b.WriteString(overviewTail)
 	return b.String()
