@@ -10,14 +10,14 @@ import (
 	"github.com/cupatch/cupatch/isa/kernel"
 	"github.com/cupatch/cupatch/isa/liferange"
 	"github.com/cupatch/cupatch/patch/code"
+	"github.com/cupatch/cupatch/scripts/nv/corpustest"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
-	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
 // eachCorpusCubin calls fn with each different cubin of the public corpus.
 func eachCorpusCubin(t *testing.T, fn func(tool, path string, target *code.Target)) {
 	t.Helper()
-	oracletest.EachCorpusCubin(t, func(x oracletest.CorpusCubin) {
+	corpustest.Each(t, func(x corpustest.Cubin) {
 		if target, err := code.Open(x.Entry); err == nil && target.Table != nil {
 			fn(x.Tool, x.Path, target)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/patch/code"
 	"github.com/cupatch/cupatch/patch/listing"
+	"github.com/cupatch/cupatch/scripts/nv/corpustest"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
 	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
@@ -157,7 +158,7 @@ func note(path, flag string, n oracle.LineNote) string {
 // TestLinesOfCorpus does the same for the cubins of the corpus that have line information.
 func TestLinesOfCorpus(t *testing.T) {
 	cubins, notes := 0, 0
-	oracletest.EachCorpusCubin(t, func(x oracletest.CorpusCubin) {
+	corpustest.Each(t, func(x corpustest.Cubin) {
 		target, err := code.Open(x.Entry)
 		if err != nil || target.Table == nil {
 			return

@@ -136,7 +136,7 @@ func forbidden(path, top, name string) string {
 	if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "scripts/") {
 		return ""
 	}
-	if strings.HasPrefix(name, module+"scripts/nv/oracletest") {
+	if strings.HasPrefix(name, module+"scripts/nv/oracletest") || strings.HasPrefix(name, module+"scripts/nv/corpustest") {
 		return "it is for tests"
 	}
 	_, ok := allowed[top]

@@ -1,4 +1,6 @@
-package oracletest
+// Package corpustest walks the public corpus for tests. It is apart from package oracletest because
+// the tests of elfx use that one.
+package corpustest
 
 import (
 	"crypto/sha256"
@@ -9,22 +11,23 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/scripts/nv/oracle"
+	"github.com/cupatch/cupatch/scripts/nv/oracletest"
 )
 
-// A CorpusCubin is a cubin of the public corpus.
-type CorpusCubin struct {
+// A Cubin is a cubin of the public corpus.
+type Cubin struct {
 	Entry *elfx.Entry
 	Path  string // a file with the cubin alone
 	Tool  string // the nvdisasm that knows it
 }
 
-// EachCorpusCubin calls fn with each different cubin of the public corpus that has 128-bit
+// Each calls fn with each different cubin of the public corpus that has 128-bit
 // instructions, or of the files below CUPATCH_CUBINS. It is for tests that take minutes, which are
 // skipped unless CUPATCH_LONG is set; without a corpus they are skipped too, or fail if
 // CUPATCH_ORACLE is set.
-func EachCorpusCubin(t *testing.T, fn func(CorpusCubin)) {
+func Each(t *testing.T, fn func(Cubin)) {
 	t.Helper()
-	Long(t)
+	oracletest.Long(t)
 	root := os.Getenv("CUPATCH_CUBINS")
 	if root == "" {
 		root = filepath.Join(oracle.CacheDir(), "corpus")
@@ -66,7 +69,7 @@ func EachCorpusCubin(t *testing.T, fn func(CorpusCubin)) {
 			if c.Layout == elfx.LayoutOld {
 				tool = "nvdisasm12"
 			}
-			fn(CorpusCubin{Entry: e, Path: path, Tool: tool})
+			fn(Cubin{Entry: e, Path: path, Tool: tool})
 			e.Done()
 		}
 		return nil
