@@ -21,6 +21,7 @@ import (
 const isaLearnUsage = `usage: cupatch isa learn --arch ARCH --nvdisasm PATH -o FILE [OPTIONS]
        cupatch isa learn --align -o FILE FILE…
        cupatch isa learn --schedule --arch ARCH -o FILE CODE…
+       cupatch isa learn --habits --arch ARCH -o FILE CODE…
 
 Makes the instruction table of an architecture by asking nvdisasm. It starts from what
 real code and related tables show, tries all opcodes, and learns every encoding class
@@ -53,6 +54,8 @@ What could not be explained is reported at the end, and the exit status is then 
                          other option but -o is of use with it
       --schedule         learn what schedules keep to from the code of ptxas in the FILEs
                          and folders that are given, and write that model; asks no tool
+      --habits           with the code that --schedule takes: learn how ptxas sets
+                         control codes, and write that for cupatch's scheduler
       --cache DIR        where finished classes are kept, so that an interrupted run goes
                          on where it stopped (default: the user's cache folder)
 
@@ -65,6 +68,7 @@ examples:
   cupatch isa learn --effects --arch sm_90a -o isa/tables/effects/sm_90a.txt
   cupatch isa learn --align -o isa/align.txt lib/
   cupatch isa learn --schedule --arch sm_90 -o isa/schedule/tables/sm_90.txt libs/
+  cupatch isa learn --habits --arch sm_90 -o isa/schedule/assign/tables/sm_90.txt libs/
 `
 
 func init() {
@@ -89,6 +93,7 @@ func runIsaLearn(e *env, args []string) error {
 	seed := fs.Uint64("seed", 1, "")
 	align := fs.Bool("align", false, "")
 	sched := fs.Bool("schedule", false, "")
+	habits := fs.Bool("habits", false, "")
 	rest, err := e.parse(fs, args)
 	if err != nil {
 		return err
@@ -106,8 +111,10 @@ func runIsaLearn(e *env, args []string) error {
 		return e.usagef("--update keeps the table's own base: leave out --base")
 	case *tests < 1 || *workers < 1 || *mutants < 0:
 		return e.usagef("--tests and --workers count from 1, --mutants from 0")
-	case *sched && len(rest) == 0:
-		return e.usagef("--schedule learns from code: name files or folders with some")
+	case (*sched || *habits) && len(rest) == 0:
+		return e.usagef("--schedule and --habits learn from code: name files or folders with some")
+	case *habits:
+		return e.learnHabits(a, rest, *out)
 	case *sched:
 		return e.learnSchedule(a, rest, *out)
 	}
