@@ -35,6 +35,19 @@ func (e *HazardError) Error() string {
 		e.Finding.Second*isa.WordSize, e.Finding.First*isa.WordSize, e.Finding.Message())
 }
 
+// Supports returns why the control codes of a cubin cannot be made: too little is known of its
+// architecture. A nil Rescheduler supports everything.
+func (r *Rescheduler) Supports(t *code.Target) error {
+	if r == nil || t.NoTable != nil {
+		return nil
+	}
+	if _, err := schedule.Load(t.Table.Arch()); err != nil {
+		return err
+	}
+	_, err := assign.Load(t.Table.Arch())
+	return err
+}
+
 // Cubin plans new control codes for the kernels of a cubin. The error where little is known
 // of the architecture is [schedule.ErrNoModel] or [assign.ErrNoHabits].
 func (r *Rescheduler) Cubin(t *code.Target) (*rule.CubinPlan, error) {

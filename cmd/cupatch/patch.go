@@ -149,6 +149,7 @@ type patchRun struct {
 	silent       map[string]bool
 
 	planner *patch.Planner
+	timing  *patch.Rescheduler // of schedule, which has no rules
 	files   []*filePlan
 	visited []string // every file that was opened
 	sum     rule.Summary
@@ -187,16 +188,7 @@ func runPatch(e *env, args []string) error {
 	if r.silent, err = check.ParseSilent(*noWarn); err != nil {
 		return e.usageError(fmt.Errorf("--no-warn: %w", err))
 	}
-	if err := r.context.check(e); err != nil {
-		return err
-	}
-	if err := r.target.check(e, r.dryRun); err != nil {
-		return err
-	}
-	if err := r.target.checkKeep(e, r.report); err != nil {
-		return err
-	}
-	if err := oneStream(e, &r.target, r.report); err != nil {
+	if err := r.checkOutput(); err != nil {
 		return err
 	}
 	if err := r.load(e); err != nil {
@@ -207,12 +199,31 @@ func runPatch(e *env, args []string) error {
 			r.allow[name] = true
 		}
 	}
+	return r.change(files)
+}
+
+// checkOutput looks at the options that say where the result goes.
+func (r *patchRun) checkOutput() error {
+	if err := r.context.check(r.env); err != nil {
+		return err
+	}
+	if err := r.target.check(r.env, r.dryRun); err != nil {
+		return err
+	}
+	if err := r.target.checkKeep(r.env, r.report); err != nil {
+		return err
+	}
+	return oneStream(r.env, &r.target, r.report)
+}
+
+// change plans files and writes them.
+func (r *patchRun) change(files []string) error {
 	opt, err := r.options()
 	if err != nil {
 		return err
 	}
 	r.planner = r.newPlanner()
-	if r.status, err = e.eachFile(files, opt, r.plan); err != nil {
+	if r.status, err = r.eachFile(files, opt, r.plan); err != nil {
 		return planError(err)
 	}
 	if r.status != 0 {

@@ -201,7 +201,15 @@ func (r *patchRun) planEntry(f *elfx.File, fp *filePlan, e *elfx.Entry) *entryPl
 		ep.skipped = t.NoTable
 		return ep
 	}
-	plan, err := r.planner.Cubin(t)
+	if err := r.timing.Supports(t); err != nil {
+		ep.skipped = err
+		return ep
+	}
+	cubin := r.planner.Cubin
+	if r.timing != nil {
+		cubin = r.timing.Cubin
+	}
+	plan, err := cubin(t)
 	if err != nil {
 		ep.err = fmt.Errorf("%s: %w", e.Where(), err)
 		return ep

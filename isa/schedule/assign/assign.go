@@ -76,6 +76,7 @@ type busy struct {
 	set   bool
 	ready int32 // when the last that set it may be done
 	touch int32 // when it will be waited for
+	user  int32 // by which instruction, counted from the start of the block
 }
 
 // maxRounds is how often control codes are made anew because the checker finds something.
@@ -449,13 +450,13 @@ func (p *plan) delay(i, n int32, depth int) bool {
 	if n <= 0 || depth > 3 {
 		return done
 	}
-	for _, e := range b.Preds {
-		end := p.c.graph.Blocks[e.Block].End
+	for _, e := range p.preds[k] {
+		end := p.c.graph.Blocks[e.block].End
 		last := end - 1
 		more := min(n, maxStall-max(int32(p.floor[last]), int32(p.ctrl[last].Stall)))
 		if more > 0 {
 			p.floor[last] = max(p.floor[last], p.ctrl[last].Stall) + uint8(more)
-			p.dirty[e.Block], done = true, true
+			p.dirty[e.block], done = true, true
 		}
 		if n > more {
 			done = p.delay(int32(last), n-max(more, 0), depth+1) || done

@@ -42,18 +42,21 @@ func (p *plan) startBoards(k int) {
 		} else if e.class != noClass {
 			latency = int32(p.traits[e.class].latency)
 		}
-		p.occupy(e.board, e.time+latency, int32(touch)*pace)
+		p.occupy(e.board, busy{true, e.time + latency, int32(touch) * pace, int32(touch)})
 	}
 }
 
-// occupy notes that scoreboard b is set until some time, and waited for at another.
-func (p *plan) occupy(b uint8, ready, touch int32) {
+// occupy notes that scoreboard b is set.
+func (p *plan) occupy(b uint8, y busy) {
 	x := &p.busy[b]
 	if !x.set {
-		*x = busy{true, ready, touch}
+		*x = y
 		return
 	}
-	x.ready, x.touch = max(x.ready, ready), min(x.touch, touch)
+	x.ready = max(x.ready, y.ready)
+	if y.touch < x.touch {
+		x.touch, x.user = y.touch, y.user
+	}
 }
 
 // chooseBoards chooses the scoreboards that instruction i sets.
@@ -64,19 +67,20 @@ func (p *plan) chooseBoards(i int, x *inst, start int) {
 	t := &p.traits[x.class]
 	now := p.state.now
 	n := p.needs[i]
-	touch, write := now+int32(n.touch)*pace, now+int32(n.write)*pace
+	at := int32(i - start)
+	result := busy{true, now + int32(t.latency), now + int32(n.touch)*pace, at + int32(n.touch)}
+	source := busy{true, now + readLatency, now + int32(n.write)*pace, at + int32(n.write)}
+	c := &p.ctrl[i]
 	if p.chosen[i] {
-		c := &p.ctrl[i]
 		if c.WBar < numBoards {
-			p.occupy(c.WBar, now+int32(t.latency), touch)
+			p.occupy(c.WBar, result)
 		}
 		if c.RBar < numBoards {
-			p.occupy(c.RBar, now+readLatency, write)
+			p.occupy(c.RBar, source)
 		}
 		return
 	}
 	p.chosen[i] = true
-	c := &p.ctrl[i]
 	if b, ok := p.counts[int32(i)]; ok {
 		if p.reader.classes[x.class].mnemonic == "LDGDEPBAR" {
 			c.WBar = b
@@ -87,11 +91,8 @@ func (p *plan) chooseBoards(i int, x *inst, start int) {
 	}
 	writes := p.c.writes(x)
 	if t.results && (writes && n.touch != never || t.always || writes && p.forced[int32(i)]) {
-		if n.touch == never {
-			touch = now + longAge
-		}
-		c.WBar = p.choose(now+int32(t.latency), touch)
-		p.occupy(c.WBar, now+int32(t.latency), touch)
+		c.WBar = p.choose(&result)
+		p.occupy(c.WBar, result)
 	}
 	if !t.sources || n.write == never && !p.forced[int32(i)] {
 		return
@@ -99,13 +100,12 @@ func (p *plan) chooseBoards(i int, x *inst, start int) {
 	if c.WBar < numBoards && (!t.reads || n.touch <= n.write && int(n.touch) < p.c.graph.Blocks[p.c.graph.Block(i)].End-i) {
 		return // who waits for the result waits for the sources
 	}
-	c.RBar = p.choose(now+readLatency, write)
-	p.occupy(c.RBar, now+readLatency, write)
+	c.RBar = p.choose(&source)
+	p.occupy(c.RBar, source)
 }
 
-// choose returns the scoreboard with which the least time is lost for something that may be
-// done at one time, and will be waited for at another.
-func (p *plan) choose(ready, touch int32) uint8 {
+// choose returns the scoreboard with which the least time is lost for y.
+func (p *plan) choose(y *busy) uint8 {
 	best, least := uint8(isa.NoBar), int32(1<<30)
 	for b := range uint8(numBoards) {
 		if p.reserved>>b&1 != 0 {
@@ -115,12 +115,12 @@ func (p *plan) choose(ready, touch int32) uint8 {
 		cost := int32(1) // a scoreboard that is free may be wanted later
 		switch {
 		case !x.set:
-		case x.touch == touch:
+		case x.user == y.user:
 			cost = 0
-		case x.touch < touch:
-			cost = 2 + max(ready-x.touch, 0)
+		case x.user < y.user:
+			cost = 2 + max(y.ready-x.touch, 0)
 		default:
-			cost = 2 + max(x.ready-touch, 0)
+			cost = 2 + max(x.ready-y.touch, 0)
 		}
 		if cost < least {
 			best, least = b, cost

@@ -50,6 +50,7 @@ type sample struct {
 }
 
 func (s *sample) see(age int) {
+	age = min(age, longAge)
 	if s.seen == 0 || age < s.least {
 		s.least = age
 	}
