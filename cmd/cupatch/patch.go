@@ -255,7 +255,7 @@ func (r *patchRun) checkPlan() error {
 	if forArch {
 		r.miss.extra = "arch " + strings.Join(r.recipe.Arch, ", ") + " of " + r.recipe.Name
 	}
-	if r.sum.Seen == 0 && !r.allowNoMatch && (forArch || len(r.kernels) > 0) {
+	if r.sum.Seen == 0 && (!r.allowNoMatch || r.timing != nil) && (forArch || len(r.kernels) > 0) {
 		return r.nothing("cubin")
 	}
 	if err := r.planner.Missing(); err != nil {

@@ -56,7 +56,6 @@ type state struct {
 	regs  [numRegs][]entry
 	live  []reg
 	now   int32
-	seq   int32     // the instruction
 	start int32     // the first instruction of the block
 	wrote [16]int32 // the last instruction of the block that wrote a predicate
 }
