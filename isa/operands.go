@@ -1,6 +1,7 @@
 package isa
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,7 +37,7 @@ func namedOperands(v *Variant) []OperandInfo {
 	for i := range ops {
 		texts[i] = sampleOperand(ops[i])
 	}
-	for i, name := range nameOperands(v.Mnemonic(), texts) {
+	for i, name := range nameOperands(nil, v.Mnemonic(), texts) {
 		ops[i].Name = name
 	}
 	return ops
@@ -112,9 +113,11 @@ func sampleOperand(o OperandInfo) string {
 	return r.Replace(o.Text)
 }
 
-// nameOperands returns the names of the printed operands ops of an instruction.
-func nameOperands(mnemonic string, ops []string) []string {
-	names := make([]string, len(ops))
+// nameOperands returns the names of the printed operands ops of an instruction, in the
+// memory of names.
+func nameOperands(names []string, mnemonic string, ops []string) []string {
+	names = slices.Grow(names, len(ops))[:len(ops)]
+	clear(names)
 	known := factsOf(mnemonic)
 	outs := known.outputs(ops)
 	dst := numberedName{stem: "dst"}
@@ -145,10 +148,21 @@ func nameOperands(mnemonic string, ops []string) []string {
 			}
 		}
 		if src++; names[i] == "" {
-			names[i] = "src" + strconv.Itoa(src)
+			names[i] = sourceName(src)
 		}
 	}
 	return names
+}
+
+// sourceNames are the names of the first sources.
+var sourceNames = [...]string{"src1", "src2", "src3", "src4", "src5", "src6", "src7", "src8"}
+
+// sourceName returns the name of source n, counted from 1.
+func sourceName(n int) string {
+	if n <= len(sourceNames) {
+		return sourceNames[n-1]
+	}
+	return "src" + strconv.Itoa(n)
 }
 
 // A numberedName counts names: dst, dst2, dst3.

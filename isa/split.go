@@ -21,24 +21,34 @@ func (t *Table) Split(in Inst, pc uint64) Parts {
 }
 
 func splitText(text string) Parts {
-	var p Parts
+	p := Parts{Mods: []string{}, Names: []string{}}
+	p.SetText(text)
+	return p
+}
+
+// SetText makes p the parts of a text that a table wrote, as [Table.Split] returns them,
+// in the memory of the lists that p has. It is for callers that split many texts.
+func (p *Parts) SetText(text string) {
+	p.Guard, p.Mods, p.Operands = "", p.Mods[:0], p.Operands[:0]
 	if strings.HasPrefix(text, "@") {
 		p.Guard, text, _ = strings.Cut(text, " ")
 	}
 	opcode, rest, _ := strings.Cut(text, " ")
-	mods := strings.Split(opcode, ".")
-	p.Mnemonic, p.Mods = mods[0], mods[1:]
-	for _, s := range operandSpans(rest) {
+	mnemonic, mods, more := strings.Cut(opcode, ".")
+	for p.Mnemonic = mnemonic; more; {
+		mnemonic, mods, more = strings.Cut(mods, ".")
+		p.Mods = append(p.Mods, mnemonic)
+	}
+	var buf [16][2]int
+	for _, s := range operandSpans(buf[:0], rest) {
 		p.Operands = append(p.Operands, rest[s[0]:s[1]])
 	}
-	p.Names = nameOperands(p.Mnemonic, p.Operands)
-	return p
+	p.Names = nameOperands(p.Names[:0], p.Mnemonic, p.Operands)
 }
 
-// operandSpans returns where the operands stand in s, which follows the opcode and
-// its blank: between the commas that no bracket or brace encloses, blanks cut off.
-func operandSpans(s string) [][2]int {
-	var spans [][2]int
+// operandSpans appends to spans where the operands stand in s, which follows the opcode
+// and its blank: between the commas that no bracket or brace encloses, blanks cut off.
+func operandSpans(spans [][2]int, s string) [][2]int {
 	depth, start := 0, 0
 	add := func(end int) {
 		lo, hi := start, end
@@ -79,7 +89,7 @@ func (t *Table) WithOperand(in Inst, n int, text string, pc uint64) (Word, error
 	}
 	if i := strings.IndexByte(old[start:], ' '); in.Status == StatusKnown && i >= 0 {
 		start += i + 1
-		if spans := operandSpans(old[start:]); n >= 0 && n < len(spans) {
+		if spans := operandSpans(nil, old[start:]); n >= 0 && n < len(spans) {
 			lo, hi := start+spans[n][0], start+spans[n][1]
 			w, err := t.Encode(old[:lo]+text+old[hi:], pc, &in.Word)
 			if e, ok := err.(*SyntaxError); ok {

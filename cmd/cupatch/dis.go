@@ -415,7 +415,8 @@ func (t *disText) list(p *listing.Printer, data []byte) {
 // A disPrinter writes the instructions of an architecture as lines or as JSON.
 type disPrinter struct {
 	listing.Printer
-	json listing.Cache
+	json  listing.Cache
+	parts isa.Parts // in use while one instruction is written
 }
 
 // jsonCache is how many bytes of JSON a printer keeps.

@@ -76,7 +76,7 @@ func (t *disText) instJSON(p *disPrinter, data []byte, pc int, first bool, notes
 	if !ok {
 		in := p.Table.Decode(w)
 		start := len(dst)
-		dst = appendTextJSON(dst, p.Table, in, uint64(pc))
+		dst = appendTextJSON(dst, p.Table, in, uint64(pc), &p.parts)
 		if status = in.Status; in.Steady() {
 			p.json.KeepFor(w.Unscheduled(), status, dst[start:])
 		}
@@ -101,39 +101,57 @@ func appendWordJSON(dst []byte, w isa.Word) []byte {
 	return dst
 }
 
-// appendTextJSON appends what comes after that: text, and the parts of the text.
-func appendTextJSON(dst []byte, t *isa.Table, in isa.Inst, pc uint64) []byte {
-	dst = appendString(append(dst, `,"text":`...), t.Text(in, pc))
-	p := t.Split(in, pc)
-	for _, x := range []struct{ name, value string }{{"guard", p.Guard}, {"opcode", p.Mnemonic}} {
-		if x.value != "" {
-			dst = append(append(append(dst, `,"`...), x.name...), `":`...)
-			dst = appendString(dst, x.value)
+// appendTextJSON appends what comes after that: text, and the parts of the text, which
+// p is used for.
+func appendTextJSON(dst []byte, t *isa.Table, in isa.Inst, pc uint64, p *isa.Parts) []byte {
+	text := t.Text(in, pc)
+	dst = appendString(append(dst, `,"text":`...), text)
+	if in.Status != isa.StatusKnown || in.Variant == nil {
+		if in.Status == isa.StatusUnknown {
+			dst = append(dst, `,"unknown":true`...)
 		}
+		return append(dst, '}')
 	}
-	for _, x := range []struct {
-		name string
-		list []string
-	}{{"modifiers", p.Mods}, {"operands", p.Operands}, {"names", p.Names}} {
-		if len(x.list) == 0 {
-			continue
-		}
-		dst = append(append(append(dst, `,"`...), x.name...), `":`...)
-		for i, s := range x.list {
-			dst = appendString(append(dst, "[,"[min(i, 1)]), s)
-		}
-		dst = append(dst, ']')
+	p.SetText(text)
+	if p.Guard != "" {
+		dst = appendString(append(dst, `,"guard":`...), p.Guard)
 	}
-	if in.Status == isa.StatusUnknown {
-		dst = append(dst, `,"unknown":true`...)
+	if p.Mnemonic != "" {
+		dst = appendString(append(dst, `,"opcode":`...), p.Mnemonic)
 	}
+	dst = appendStrings(dst, `,"modifiers":`, p.Mods)
+	dst = appendStrings(dst, `,"operands":`, p.Operands)
+	dst = appendStrings(dst, `,"names":`, p.Names)
 	return append(dst, '}')
 }
+
+// appendStrings appends a list with its key, or nothing if it is empty.
+func appendStrings(dst []byte, key string, list []string) []byte {
+	if len(list) == 0 {
+		return dst
+	}
+	dst = append(append(dst, key...), '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, s)
+	}
+	return append(dst, ']')
+}
+
+// plain holds what JSON writes as it is, and as encoding/json does.
+var plain = func() (is [256]bool) {
+	for c := ' '; c < 0x7f; c++ {
+		is[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
+	}
+	return is
+}()
 
 // appendString appends s as JSON.
 func appendString(dst []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+		if !plain[s[i]] {
 			b, err := json.Marshal(s)
 			if err != nil {
 				return dst // strings always marshal

@@ -34,6 +34,7 @@ func TestInstJSON(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
 	}
+	var parts isa.Parts
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, name := range files {
 		b, err := os.ReadFile(name)
@@ -66,7 +67,7 @@ func TestInstJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := "{" + string(appendTextJSON(appendWordJSON(nil, w), table, in, uint64(pc)))[1:]; got != string(want) {
+			if got := "{" + string(appendTextJSON(appendWordJSON(nil, w), table, in, uint64(pc), &parts))[1:]; got != string(want) {
 				t.Fatalf("%s at %#x:\n%s\nwant\n%s", name, pc, got, want)
 			}
 		}
