@@ -53,6 +53,7 @@ type lsRun struct {
 	contents             contentHash
 	seen                 map[contentSum]string    // content → the first entry that has it
 	read                 map[*elfx.Entry]*lsCubin // of the file at hand
+	only                 string                   // name of the file, if there is only one argument
 	current              string                   // name of the file at hand
 	first                error                    // the first of totals.Errors
 	status               int
@@ -98,6 +99,9 @@ func runLs(e *env, args []string) error {
 	opt, err := r.options()
 	if err != nil {
 		return err
+	}
+	if len(files) == 1 {
+		r.only, _ = elfx.CutSelector(files[0])
 	}
 	r.begin()
 	status, err := e.eachFile(files, opt, r.file)

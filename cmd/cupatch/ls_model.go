@@ -253,7 +253,7 @@ type lsCubin struct {
 	relocatable, mercury bool
 	disagrees            bool
 	kernels              []*lsKernel
-	sum                  contentSum
+	sum                  contentSum // zero but for the size where no other cubin has that size
 	err                  error
 }
 
@@ -261,16 +261,20 @@ type lsCubin struct {
 func (r *lsRun) readCubins(f *elfx.File, selected map[*elfx.Entry]bool) map[*elfx.Entry]*lsCubin {
 	entries := r.cubins(f, selected)
 	list := make([]*lsCubin, len(entries))
-	var bufs sync.Pool // of *[]byte, for what is decompressed
+	lone := f.Name == r.only // no member of a zip file, and nothing in a directory
+	var bufs sync.Pool       // of *[]byte, for what is decompressed
 	inParallel(len(entries), r.jobs, func(i int) {
 		buf, _ := bufs.Get().(*[]byte)
 		if buf == nil {
 			buf = new([]byte)
 		}
-		list[i] = r.readCubin(entries[i], buf)
+		list[i] = r.readCubin(entries[i], buf, !lone || entries[i].Compression != elfx.Stored || entries[i].Parent != nil)
 		entries[i].Done()
 		bufs.Put(buf)
 	})
+	if lone {
+		r.sumSameSizes(entries, list)
+	}
 	out := make(map[*elfx.Entry]*lsCubin, len(entries))
 	for i, e := range entries {
 		out[e] = list[i]
@@ -278,8 +282,32 @@ func (r *lsRun) readCubins(f *elfx.File, selected map[*elfx.Entry]bool) map[*elf
 	return out
 }
 
-// readCubin reads a cubin.
-func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte) *lsCubin {
+// sumSameSizes sums the contents that readCubin left out, where they may be equal to
+// others. Cubins of one size are rare, and the others need not be read as a whole.
+func (r *lsRun) sumSameSizes(entries []*elfx.Entry, list []*lsCubin) {
+	sizes := map[int]int{}
+	for _, c := range list {
+		if c.err == nil {
+			sizes[c.sum.size]++
+		}
+	}
+	inParallel(len(entries), r.jobs, func(i int) {
+		c := list[i]
+		if c.err != nil || sizes[c.sum.size] == 1 || c.sum.sums != [2]uint64{} {
+			return
+		}
+		data, err := entries[i].DataIn(nil)
+		if err != nil {
+			list[i] = &lsCubin{err: err}
+			return
+		}
+		c.sum = r.contents.of(data)
+		entries[i].Done()
+	})
+}
+
+// readCubin reads a cubin, and sums its content if asked.
+func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte, summed bool) *lsCubin {
 	c, err := e.CubinIn(*buf)
 	if err != nil {
 		return &lsCubin{err: err}
@@ -290,7 +318,10 @@ func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte) *lsCubin {
 	out := &lsCubin{
 		arch: c.Arch, toolkit: c.Toolkit, abi: int(c.ABI), relocatable: c.Type == 1, mercury: c.HasMercury(),
 		disagrees: !e.Fits(c),
-		sum:       r.contents.of(c.Data()),
+		sum:       contentSum{size: len(c.Data())},
+	}
+	if summed {
+		out.sum = r.contents.of(c.Data())
 	}
 	for _, k := range r.kernelsOf(c, false) {
 		lk := &lsKernel{
