@@ -193,8 +193,8 @@ func parseSections(data []byte, h *elfHeader) ([]Section, error) {
 			Align: le.Uint64(b[48:]), EntrySize: le.Uint64(b[56:]),
 		}
 		if inFile(s.Type) {
-			if err := checkRange(sectionLabel(i), at+24, data, off, s.Size); err != nil {
-				return nil, err
+			if checkRange("", at+24, data, off, s.Size) != nil { // there the label is made, and only there
+				return nil, checkRange(sectionLabel(i), at+24, data, off, s.Size)
 			}
 		}
 		secs[i] = s
@@ -234,13 +234,17 @@ func checkOverlap(secs []Section, headerEnd int64) error {
 		}
 	}
 	sort.Slice(order, func(a, b int) bool { return secs[order[a]].Offset < secs[order[b]].Offset })
-	end, prev := headerEnd, "the ELF header"
+	end, last := headerEnd, -1
 	for _, i := range order {
 		s := &secs[i]
 		if s.Offset < end {
+			prev := "the ELF header"
+			if last >= 0 {
+				prev = quoteName(secs[last].Name, last)
+			}
 			return formatErrorf(quoteName(s.Name, i), s.Offset, "overlaps %s, which ends at 0x%x", prev, end)
 		}
-		end, prev = s.end(), quoteName(s.Name, i)
+		end, last = s.end(), i
 	}
 	return nil
 }

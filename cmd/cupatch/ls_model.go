@@ -257,24 +257,26 @@ type lsCubin struct {
 	err                  error
 }
 
-// readCubins reads the cubins of a file that are asked for, several at once.
+// readCubins reads the cubins of a file that are asked for, several at once. In a file of
+// its own, neither in a zip file nor in a directory, only what has the size of something
+// else can have its content, and the rest need not be read as a whole.
 func (r *lsRun) readCubins(f *elfx.File, selected map[*elfx.Entry]bool) map[*elfx.Entry]*lsCubin {
 	entries := r.cubins(f, selected)
 	list := make([]*lsCubin, len(entries))
-	lone := f.Name == r.only // no member of a zip file, and nothing in a directory
-	var bufs sync.Pool       // of *[]byte, for what is decompressed
+	sizes := make(map[int64]int, len(entries))
+	for _, e := range entries {
+		sizes[e.Size]++
+	}
+	var bufs sync.Pool // of *[]byte, for what is decompressed
 	inParallel(len(entries), r.jobs, func(i int) {
 		buf, _ := bufs.Get().(*[]byte)
 		if buf == nil {
 			buf = new([]byte)
 		}
-		list[i] = r.readCubin(entries[i], buf, !lone || entries[i].Compression != elfx.Stored || entries[i].Parent != nil)
+		list[i] = r.readCubin(entries[i], buf, f.Name != r.only || sizes[entries[i].Size] > 1)
 		entries[i].Done()
 		bufs.Put(buf)
 	})
-	if lone {
-		r.sumSameSizes(entries, list)
-	}
 	out := make(map[*elfx.Entry]*lsCubin, len(entries))
 	for i, e := range entries {
 		out[e] = list[i]
@@ -282,32 +284,8 @@ func (r *lsRun) readCubins(f *elfx.File, selected map[*elfx.Entry]bool) map[*elf
 	return out
 }
 
-// sumSameSizes sums the contents that readCubin left out, where they may be equal to
-// others. Cubins of one size are rare, and the others need not be read as a whole.
-func (r *lsRun) sumSameSizes(entries []*elfx.Entry, list []*lsCubin) {
-	sizes := map[int]int{}
-	for _, c := range list {
-		if c.err == nil {
-			sizes[c.sum.size]++
-		}
-	}
-	inParallel(len(entries), r.jobs, func(i int) {
-		c := list[i]
-		if c.err != nil || sizes[c.sum.size] == 1 || c.sum.sums != [2]uint64{} {
-			return
-		}
-		data, err := entries[i].DataIn(nil)
-		if err != nil {
-			list[i] = &lsCubin{err: err}
-			return
-		}
-		c.sum = r.contents.of(data)
-		entries[i].Done()
-	})
-}
-
-// readCubin reads a cubin, and sums its content if asked.
-func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte, summed bool) *lsCubin {
+// readCubin reads a cubin, and sums its content if others may have the same.
+func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte, others bool) *lsCubin {
 	c, err := e.CubinIn(*buf)
 	if err != nil {
 		return &lsCubin{err: err}
@@ -320,7 +298,7 @@ func (r *lsRun) readCubin(e *elfx.Entry, buf *[]byte, summed bool) *lsCubin {
 		disagrees: !e.Fits(c),
 		sum:       contentSum{size: len(c.Data())},
 	}
-	if summed {
+	if others || int64(out.sum.size) != e.Size {
 		out.sum = r.contents.of(c.Data())
 	}
 	for _, k := range r.kernelsOf(c, false) {
