@@ -180,7 +180,9 @@ func (c *numberedName) next() string {
 
 // isNumber reports whether an operand is an immediate number.
 func isNumber(s string) bool {
-	s = strings.TrimLeft(s, "+-")
+	for s != "" && (s[0] == '+' || s[0] == '-') {
+		s = s[1:]
+	}
 	return s != "" && (s[0] >= '0' && s[0] <= '9' || strings.HasPrefix(s, "INF") || strings.HasPrefix(s, "QNAN") ||
 		strings.HasPrefix(s, "SNAN"))
 }
