@@ -35,7 +35,7 @@ type leastKey struct {
 type safeKey struct {
 	kind  kind
 	file  isa.RegFile
-	first string // an opcode, a mnemonic, or * for all
+	first string // an opcode or a mnemonic
 }
 
 // What is unknown is given more than all that is known of its group.
@@ -64,9 +64,12 @@ func secondName(k kind, mnemonic string, slot, count uint8, rest bool) string {
 
 // distance returns how many cycles a result of fixed latency takes.
 func (h *Habits) distance(k kind, file isa.RegFile, first class, second string) int {
-	safe := unknown
-	for _, name := range [...]string{first.opcode, first.mnemonic, "*"} {
-		if f, ok := h.safe[safeKey{k, file, name}]; ok {
+	safe, use := unknown, k
+	if k == rewrite { // a result that could be read is there
+		use = read
+	}
+	for _, name := range [...]string{first.opcode, first.mnemonic} {
+		if f, ok := h.safe[safeKey{use, file, name}]; ok {
 			safe = f.cycles + margin
 			break
 		}
@@ -175,28 +178,65 @@ func (m *Miner) distances(h *Habits) {
 		}
 		sums[k].add(s)
 	}
+	groups := map[safeKey][]figure{}
 	for k, s := range sums {
 		h.least[k] = figure{s.least, s.seen}
 		if s.seen < few || !s.steep() {
 			continue
 		}
-		for _, name := range [...]string{k.first, mnemonicOf(k.first), "*"} {
+		if k.kind == rewrite {
+			continue
+		}
+		sk := safeKey{k.kind, k.file, k.first}
+		groups[sk] = append(groups[sk], figure{s.least, s.seen})
+	}
+	for k, list := range groups {
+		f := most(list)
+		for i, name := range [...]string{k.first, mnemonicOf(k.first)} {
 			sk := safeKey{k.kind, k.file, name}
-			f := h.safe[sk]
-			if name == k.first && name == mnemonicOf(name) && f.seen > 0 {
-				// The opcode without modifiers has the name of the mnemonic.
-				f.cycles = max(f.cycles, s.least)
+			if x := h.safe[sk]; i == 0 || name != k.first {
+				h.safe[sk] = figure{max(x.cycles, f.cycles), x.seen + f.seen}
 			}
-			h.safe[sk] = figure{max(f.cycles, s.least), f.seen + s.seen}
 		}
 	}
 	for k, f := range h.least {
-		s, ok := h.safe[safeKey{k.kind, k.file, k.first}]
+		use := k.kind
+		if use == rewrite {
+			use = read
+		}
+		s, ok := h.safe[safeKey{use, k.file, k.first}]
 		if ok && f.cycles >= s.cycles+margin {
 			delete(h.least, k)
 		}
 	}
 }
+
+// most returns the greatest of distances, those left out that are much greater than what
+// most uses have: they stand where nobody was in a hurry. It counts all uses.
+func most(list []figure) figure {
+	var seen [longAge + 1]int
+	out := figure{}
+	for _, f := range list {
+		seen[f.cycles] += f.seen
+		out.seen += f.seen
+	}
+	usual := 0
+	for n := range seen {
+		if seen[n] > seen[usual] {
+			usual = n
+		}
+	}
+	for _, f := range list {
+		if f.cycles <= usual+spread {
+			out.cycles = max(out.cycles, f.cycles)
+		}
+	}
+	return out
+}
+
+// spread is by how many cycles the distances from one instruction to others differ: a uniform
+// result takes 4 cycles to some and 9 to others.
+const spread = 5
 
 func (s *sample) add(t *sample) {
 	if s.seen == 0 || t.least < s.least {
@@ -210,4 +250,4 @@ func (s *sample) add(t *sample) {
 
 // steep reports whether so many have the least distance that it is no accident: ptxas comes as
 // near as it may.
-func (s *sample) steep() bool { return s.least < maxAge && int(s.times[s.least]) >= max(3, s.seen/50) }
+func (s *sample) steep() bool { return s.least < maxAge && int(s.times[s.least]) >= s.seen/5 }

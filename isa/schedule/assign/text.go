@@ -58,7 +58,7 @@ func Load(a isa.Arch) (*Habits, error) {
 // their results and for their sources. Set is the least number of cycles from setting a scoreboard
 // to waiting for it. Pass says that the second does not wait for the first to overwrite its
 // result, both setting scoreboards. Safe is the number of cycles that is enough between an
-// opcode, a mnemonic or * and whatever uses its result; least has those of pairs, by cycles: the
+// opcode or a mnemonic and whatever uses its result; least has those of pairs, by cycles: the
 // second is a mnemonic, with the lowest bit of the operand's field, how many registers it
 // is, and + for a register that is not the first that the first instruction writes. Stall has how
 // long the first stalls before the second (END at the end of a block, * whatever it is) by
