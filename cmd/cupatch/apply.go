@@ -394,6 +394,9 @@ func (r *applyRun) describe(f *elfx.File, located []report.Located, rep *report.
 		if r.revert {
 			continue // back to what was there
 		}
+		if no := check.RefuseHazards(l.Target, l.Edits, r.allow); no != nil {
+			return rf, fmt.Errorf("%s: %w", f.Name, no)
+		}
 		warnings = append(warnings, check.Lint(l.Target, l.Edits, r.silent)...)
 	}
 	rep.AddWarnings(f.Name, warnings)

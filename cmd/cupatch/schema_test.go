@@ -72,7 +72,7 @@ func readJSON(t *testing.T, path string) any {
 func TestSweepSchema(t *testing.T) {
 	dir := t.TempDir()
 	recipe := filepath.Join(dir, "r.toml")
-	text := "[param.set]\nvalues = [\"stall=1\", \"stall=1 stall+=0\", \"evict=INVALID6\"]\n" +
+	text := "allow = \"hazard\"\n[param.set]\nvalues = [\"stall=1\", \"stall=1 stall+=0\", \"evict=INVALID6\"]\n" +
 		"[[rule]]\nname = \"a\"\nmatch = \"LDG.E\"\nset = \"${set}\"\n"
 	if err := os.WriteFile(recipe, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestCheckSchema(t *testing.T) {
 		{"cubin/new/sm_90/gemm.cubin", "FADD => stall=1"}, {"cubin/new/sm_80/gemm.cubin", "* => wait=-"}, {"fatbin/zstd.fatbin", "* => wbar=-"},
 	} {
 		out := filepath.Join(dir, "out")
-		if _, talk, status := cupatch(t, nil, "patch", "-q", "-a", "sm_90", "-a", "sm_80", "-e", x.rule, "-o", out, data+x.file); status != 0 {
+		if _, talk, status := cupatch(t, nil, "patch", "-q", "--allow", "hazard", "-a", "sm_90", "-a", "sm_80", "-e", x.rule, "-o", out, data+x.file); status != 0 {
 			t.Fatalf("%s: status %d, %s", x.file, status, talk)
 		}
 		lines, talk, status := cupatch(t, nil, "check", "--json", out)

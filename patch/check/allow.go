@@ -20,15 +20,16 @@ const (
 	RefuseHidden    = "hidden"    // text that hides an operand
 	RefuseClass     = "class"     // bits that turn the instruction into one of another encoding class
 	RefuseTarget    = "target"    // a branch to where the kernel has no instruction
+	RefuseHazard    = "hazard"    // results that are used before they are ready
 )
 
-var refuseKinds = []string{RefuseValue, RefuseSchedule, RefuseFootprint, RefuseAlign, RefuseHidden, RefuseClass, RefuseTarget}
+var refuseKinds = []string{RefuseValue, RefuseSchedule, RefuseFootprint, RefuseAlign, RefuseHidden, RefuseClass, RefuseTarget, RefuseHazard}
 
 // An Allow holds the names of what a plan does in spite of knowing better.
 type Allow map[string]bool
 
 // ParseAllow reads names separated by commas: value, schedule, footprint, align,
-// hidden, class, target.
+// hidden, class, target, hazard.
 func ParseAllow(s string) (Allow, error) {
 	a := Allow{}
 	for _, name := range strings.Split(s, ",") {

@@ -67,11 +67,24 @@ func (w Warning) String() string {
 // Lint returns the warnings for edits of a cubin, wherever they come from; looking at the
 // kernels at the offsets of edits. A plan has its warnings already.
 func Lint(t *code.Target, edits []edit.Edit, silent map[string]bool) []Warning {
+	var out []Warning
+	eachEdited(t, edits, func(cs *code.State, list []edit.Edit) bool {
+		out = append(out, LintKernel(cs, list, silent)...)
+		return true
+	})
+	if w := Mercury(t); len(edits) > 0 && w != nil && !silent[WarnMercury] {
+		out = append(out, *w)
+	}
+	return out
+}
+
+// eachEdited calls fn with each kernel that edits change, as it is planned, and its edits, until
+// fn returns false.
+func eachEdited(t *code.Target, edits []edit.Edit, fn func(*code.State, []edit.Edit) bool) {
 	by := map[uint64][]edit.Edit{} // by the kernel's offset
 	for _, e := range edits {
 		by[e.Offset-e.PC] = append(by[e.Offset-e.PC], e)
 	}
-	var out []Warning
 	for i := range t.Cubin.Kernels() {
 		k := &t.Cubin.Kernels()[i]
 		list := by[uint64(k.Offset)]
@@ -82,12 +95,10 @@ func Lint(t *code.Target, edits []edit.Edit, silent map[string]bool) []Warning {
 		for _, e := range list {
 			cs.Put(int(e.PC/isa.WordSize), e.New)
 		}
-		out = append(out, LintKernel(cs, list, silent)...)
+		if !fn(cs, list) {
+			return
+		}
 	}
-	if w := Mercury(t); len(edits) > 0 && w != nil && !silent[WarnMercury] {
-		out = append(out, *w)
-	}
-	return out
 }
 
 // Mercury returns the warning for a cubin that carries its code in another form too, or

@@ -251,7 +251,7 @@ func TestParseReportErrors(t *testing.T) {
 func TestReportFormats(t *testing.T) {
 	target := patchtest.OpenCubin(t, patchtest.LoadsCubin)
 	target.Entry = "7"
-	edits, sum := planCubin(t, target, rule.Options{}, "* => wait=0,1")
+	edits, sum := planCubin(t, target, rule.Options{Allow: check.Allow{check.RefuseHazard: true}}, "* => wait=0,1")
 	rep, _ := reportOf(t, target, edits, sum)
 	rep.Files[0].Edits = nil
 	rep.Files[0].Add(edits[:2])

@@ -15,8 +15,12 @@ func (ed *editing) refuse(kind string, pos int, format string, args ...any) erro
 	}
 	e := ed.errorf(pos, "refused: "+format, args...)
 	e.refused = kind
-	e.Help = check.AllowHint(kind) + "; --skip-refused leaves such instructions alone"
+	e.Help = refusedHint(kind)
 	return e
+}
+
+func refusedHint(kind string) string {
+	return check.AllowHint(kind) + "; --skip-refused leaves such instructions alone"
 }
 
 // check refuses what the new word must not be.

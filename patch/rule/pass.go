@@ -14,6 +14,7 @@ type pass struct {
 	refused   bitset
 	matches   []int // by rule
 	refusedBy []int
+	together  [][]int // instructions that one window changed
 }
 
 // run applies every rule in order.
@@ -120,7 +121,20 @@ func (ps *pass) window(n int, ctx *evalCtx, taken *[]int) error {
 			}
 		}
 	}
+	ps.keepTogether()
 	return nil
+}
+
+// keepTogether remembers which instructions the window at hand changed, if they are several.
+func (ps *pass) keepTogether() {
+	if len(ps.code.journal) < 2 {
+		return
+	}
+	group := make([]int, len(ps.code.journal))
+	for i, s := range ps.code.journal {
+		group[i] = s.i
+	}
+	ps.together = append(ps.together, group)
 }
 
 // runAlone applies a rule that is one run: the condition is asked for each member in

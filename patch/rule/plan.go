@@ -2,6 +2,7 @@ package rule
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -92,6 +93,7 @@ type Planner struct {
 	scratch  sync.Pool
 	texts    sync.Pool // of *code.Texts
 	missing  []*Error
+	silent   map[string]bool // warnings that nobody wants to hear, or that there cannot be
 }
 
 // Missing returns the errors of the rules that were left out for want of an
@@ -113,7 +115,14 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 	if opts.Arch == "" {
 		opts.Arch = t.Arch().String()
 	}
-	p := &Planner{table: t, opts: opts}
+	p := &Planner{table: t, opts: opts, silent: opts.Silent}
+	if !opts.Allow[check.RefuseHazard] { // found and refused before
+		p.silent = maps.Clone(opts.Silent)
+		if p.silent == nil {
+			p.silent = map[string]bool{}
+		}
+		p.silent[check.WarnHazard] = true
+	}
 	p.scratch.New = func() any { return newScratch(p.rules) }
 	for _, r := range rules {
 		means, err := r.meansArch(t, opts.Arch)
@@ -166,10 +175,13 @@ func (p *Planner) Kernel(c *code.Kernel) (*KernelPlan, error) {
 	if err := ps.run(); err != nil {
 		return nil, err
 	}
+	if err := ps.hazards(); err != nil {
+		return nil, err
+	}
 	k.finish(ps)
 	if len(k.Edits) > 0 {
 		p.findRelative(k)
-		k.Warnings = append(k.Warnings, check.LintKernel(cs.State, k.Edits, p.opts.Silent)...)
+		k.Warnings = append(k.Warnings, check.LintKernel(cs.State, k.Edits, p.silent)...)
 	}
 	return k, nil
 }
