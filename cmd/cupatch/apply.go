@@ -38,8 +38,8 @@ the report, nothing is written.
       --report FILE    write the edits as a report
       --keep-original  with --report FILE: keep the overwritten bytes in FILE.original,
                        so that revert restores the file byte for byte
-      --allow NAMES    for a listing, permit what is refused otherwise: align, footprint,
-                       hidden, schedule, target, value
+      --allow NAMES    permit what is refused otherwise: hazard; in the lines of a listing
+                       also align, footprint, hidden, schedule, target, value
       --no-warn NAMES  silence warnings, as for patch
       --no-grow        fail if the file would grow
 

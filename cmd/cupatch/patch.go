@@ -35,7 +35,7 @@ nothing else changed. The rule language is described in docs/rules.md.
       --keep-original   with --report FILE: keep the overwritten bytes in FILE.original,
                         so that revert restores the file byte for byte
       --allow NAMES     permit what would be refused: value, schedule, footprint, align,
-                        hidden, class, target
+                        hidden, class, target, hazard
       --skip-refused    skip refused instructions, count them and continue
       --allow-no-match  succeed even if the rules match nothing
       --no-warn NAMES   silence warnings: mercury, relocation, info, wait,
