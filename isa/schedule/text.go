@@ -9,41 +9,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/schedule/internal/shipped"
 )
 
 // ErrNoModel says that there is no model for an architecture.
 var ErrNoModel = errors.New("no schedule model")
 
 //go:embed tables/*.txt
-var tables embed.FS
+var files embed.FS
 
-// A loaded is a model of the program, read when it is first asked for.
-type loaded struct {
-	once  sync.Once
-	model *Model
-	err   error
-}
-
-var models sync.Map // SM number → *loaded
+var tables = shipped.Tables[Model]{Files: &files, Parse: Parse, Missing: ErrNoModel}
 
 // Load returns the program's model for a, whose suffix does not count. Where there is none the
 // error is [ErrNoModel].
-func Load(a isa.Arch) (*Model, error) {
-	v, _ := models.LoadOrStore(a.SM, &loaded{})
-	l := v.(*loaded)
-	l.once.Do(func() {
-		text, err := tables.ReadFile(fmt.Sprintf("tables/sm_%d.txt", a.SM))
-		if err != nil {
-			l.err = fmt.Errorf("%w for sm_%d", ErrNoModel, a.SM)
-			return
-		}
-		l.model, l.err = Parse(string(text))
-	})
-	return l.model, l.err
-}
+func Load(a isa.Arch) (*Model, error) { return tables.Load(a) }
 
 // Format returns m as text: a line for each rule,
 //

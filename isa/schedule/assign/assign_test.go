@@ -113,12 +113,12 @@ func TestScheduleUnknown(t *testing.T) {
 
 // All tables are read, and written again as they are.
 func TestTables(t *testing.T) {
-	list, err := tables.ReadDir("tables")
+	list, err := files.ReadDir("tables")
 	if err != nil || len(list) < 13 {
 		t.Fatal(len(list), err)
 	}
 	for _, f := range list {
-		text, err := tables.ReadFile("tables/" + f.Name())
+		text, err := files.ReadFile("tables/" + f.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,41 +9,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/schedule/internal/shipped"
 )
 
 // ErrNoHabits says that nothing is known of how ptxas schedules an architecture.
 var ErrNoHabits = errors.New("no schedule habits")
 
 //go:embed tables/*.txt
-var tables embed.FS
+var files embed.FS
 
-// A loaded is what is known of an architecture, read when it is first asked for.
-type loaded struct {
-	once   sync.Once
-	habits *Habits
-	err    error
-}
-
-var all sync.Map // SM number → *loaded
+var tables = shipped.Tables[Habits]{Files: &files, Parse: Parse, Missing: ErrNoHabits}
 
 // Load returns the program's habits for a, whose suffix does not count. Where there are none the
 // error is [ErrNoHabits].
-func Load(a isa.Arch) (*Habits, error) {
-	v, _ := all.LoadOrStore(a.SM, &loaded{})
-	l := v.(*loaded)
-	l.once.Do(func() {
-		text, err := tables.ReadFile(fmt.Sprintf("tables/sm_%d.txt", a.SM))
-		if err != nil {
-			l.err = fmt.Errorf("%w for sm_%d", ErrNoHabits, a.SM)
-			return
-		}
-		l.habits, l.err = Parse(string(text))
-	})
-	return l.habits, l.err
-}
+func Load(a isa.Arch) (*Habits, error) { return tables.Load(a) }
 
 // Format returns h as text. Every figure stands with the number of uses that it rests on.
 //
