@@ -8,6 +8,7 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/schedule/assign"
 	"github.com/cupatch/cupatch/patch/code"
 )
 
@@ -103,9 +104,17 @@ func runIsaShow(e *env, args []string) error {
 		}
 		return x
 	}
+	var boards assign.Boards
+	if h, err := assign.Load(t.Arch()); err == nil {
+		boards = h.Boards(rest[0])
+	}
 	switch {
 	case *asJSON:
-		return e.printJSON(map[string]any{"arch": t.Arch().String(), "mnemonic": rest[0], "classes": ds})
+		out := map[string]any{"arch": t.Arch().String(), "mnemonic": rest[0], "classes": ds}
+		if boards.Instructions > 0 {
+			out["scoreboards"] = boards
+		}
+		return e.printJSON(out)
 	case *asText:
 		for i, v := range vs {
 			if i > 0 {
@@ -116,10 +125,23 @@ func runIsaShow(e *env, args []string) error {
 		return nil
 	}
 	fmt.Fprintf(e.stdout, "%s on %s: %s\n", rest[0], t.Arch(), plural(len(ds), "encoding class", "encoding classes"))
+	e.showBoards(boards)
 	for _, d := range ds {
 		e.showClass(d)
 	}
 	return nil
+}
+
+// showBoards says whether code of ptxas waits for an instruction by scoreboards; its latency is fixed
+// where none sets one.
+func (e *env) showBoards(b assign.Boards) {
+	switch {
+	case b.Instructions == 0:
+	case b.Results == 0 && b.Sources == 0:
+		fmt.Fprintf(e.stdout, "none of %d in code of ptxas sets a scoreboard\n", b.Instructions)
+	default:
+		fmt.Fprintf(e.stdout, "of %d in code of ptxas, %d set a scoreboard for their results, %d for their sources\n", b.Instructions, b.Results, b.Sources)
+	}
 }
 
 // printJSON writes v as indented JSON.

@@ -251,3 +251,18 @@ func (s *sample) add(t *sample) {
 // steep reports whether so many have the least distance that it is no accident: ptxas comes as
 // near as it may.
 func (s *sample) steep() bool { return s.least < maxAge && int(s.times[s.least]) >= s.seen/5 }
+
+// Boards counts the instructions of a mnemonic in code of ptxas, and those of them that set
+// scoreboards. Where none of many does, the results are there after a fixed number of cycles, and
+// the sources are read when the instruction is issued.
+type Boards struct {
+	Instructions int `json:"instructions"`
+	Results      int `json:"results"` // set one for their results
+	Sources      int `json:"sources"` // set one for their sources
+}
+
+// Boards returns the counts of a mnemonic, such as LDG.
+func (h *Habits) Boards(mnemonic string) Boards {
+	n := h.names[mnemonic]
+	return Boards{n.all, n.results, n.sources}
+}
