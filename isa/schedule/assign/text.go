@@ -191,7 +191,7 @@ func (h *Habits) line(f []string) error {
 }
 
 // maxFigure is the greatest number of uses.
-const maxFigure = 1 << 40
+const maxFigure = 1 << 30
 
 // A numberReader reads the words of a line and keeps the first error.
 type numberReader struct{ err error }
