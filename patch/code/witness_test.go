@@ -34,7 +34,17 @@ type step struct {
 // some path before another takes its place. Predicates keep their values until they are
 // written; a written one may have any. What has not been found after many steps is not there.
 func (w *witness) needed(i int, f isa.RegFile, n int) bool {
-	todo, seen := w.after(nil, step{pc: i}, true), map[step]bool{}
+	run, skip, mayRun, maySkip := choose(w.g.Inst(i), step{pc: i})
+	var todo []step
+	if mayRun {
+		run.known &^= predicates(w.g.Inst(i))
+		run.yes &= run.known
+		todo = w.after(todo, run, true)
+	}
+	if maySkip {
+		todo = w.after(todo, skip, false)
+	}
+	seen := map[step]bool{}
 	for len(todo) > 0 && len(seen) < 1<<17 {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -52,13 +62,18 @@ func (w *witness) needed(i int, f isa.RegFile, n int) bool {
 			todo = w.after(todo, skip, false)
 		}
 		if mayRun && !fx.Writes.Has(f, n) {
-			written := uint16(fx.Writes.P) | uint16(fx.Writes.UP)<<8
-			run.known &^= written
-			run.yes &^= written
+			run.known &^= predicates(in)
+			run.yes &= run.known
 			todo = w.after(todo, run, true)
 		}
 	}
 	return false
+}
+
+// predicates returns those that an instruction writes.
+func predicates(in isa.Inst) uint16 {
+	writes := in.Effects().Writes
+	return uint16(writes.P) | uint16(writes.UP)<<8
 }
 
 // choose returns whether an instruction may run at s and whether it may be passed over, and what
