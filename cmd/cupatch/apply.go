@@ -397,7 +397,7 @@ func (r *applyRun) describe(f *elfx.File, located []report.Located, rep *report.
 		if no := check.RefuseHazards(l.Target, l.Edits, r.allow); no != nil {
 			return rf, fmt.Errorf("%s: %w", f.Name, no)
 		}
-		warnings = append(warnings, check.Lint(l.Target, l.Edits, r.silent)...)
+		warnings = append(warnings, check.Lint(l.Target, l.Edits, r.allow, r.silent)...)
 	}
 	rep.AddWarnings(f.Name, warnings)
 	r.warnEach(f.Name, warnings)

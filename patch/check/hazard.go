@@ -12,8 +12,7 @@ import (
 )
 
 // hazards warns, once for a kernel, of results that the edits let instructions use before they
-// are ready: where that is refused (see [Hazards]) nothing is left to warn of. The names of
-// findings are names of warnings, too: what is silenced by name stays so.
+// are ready. The names of findings are names of warnings, too: what is silenced by name stays so.
 func (l *linter) hazards(edits []edit.Edit) {
 	if l.silent[WarnHazard] {
 		return

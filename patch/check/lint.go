@@ -66,10 +66,10 @@ func (w Warning) String() string {
 
 // Lint returns the warnings for edits of a cubin, wherever they come from; looking at the
 // kernels at the offsets of edits. A plan has its warnings already.
-func Lint(t *code.Target, edits []edit.Edit, silent map[string]bool) []Warning {
+func Lint(t *code.Target, edits []edit.Edit, allow Allow, silent map[string]bool) []Warning {
 	var out []Warning
 	eachEdited(t, edits, func(cs *code.State, list []edit.Edit) bool {
-		out = append(out, LintKernel(cs, list, silent)...)
+		out = append(out, LintKernel(cs, list, allow, silent)...)
 		return true
 	})
 	if w := Mercury(t); len(edits) > 0 && w != nil && !silent[WarnMercury] {
@@ -124,13 +124,15 @@ type linter struct {
 
 // LintKernel looks at what a plan touches. It reads the code in order of addresses, as if
 // no branch were taken: it may miss a hazard, and it never forbids anything.
-func LintKernel(c *code.State, edits []edit.Edit, silent map[string]bool) []Warning {
+func LintKernel(c *code.State, edits []edit.Edit, allow Allow, silent map[string]bool) []Warning {
 	l := &linter{code: c, silent: silent}
 	for _, e := range edits {
 		l.place(e)
 		l.schedule(e)
 	}
-	l.hazards(edits)
+	if allow[RefuseHazard] { // else they were refused before
+		l.hazards(edits)
+	}
 	return l.out
 }
 

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -93,7 +92,6 @@ type Planner struct {
 	scratch  sync.Pool
 	texts    sync.Pool // of *code.Texts
 	missing  []*Error
-	silent   map[string]bool // warnings that nobody wants to hear, or that there cannot be
 }
 
 // Missing returns the errors of the rules that were left out for want of an
@@ -115,14 +113,7 @@ func NewPlanner(rules []*Rule, t *isa.Table, opts Options) (*Planner, error) {
 	if opts.Arch == "" {
 		opts.Arch = t.Arch().String()
 	}
-	p := &Planner{table: t, opts: opts, silent: opts.Silent}
-	if !opts.Allow[check.RefuseHazard] { // found and refused before
-		p.silent = maps.Clone(opts.Silent)
-		if p.silent == nil {
-			p.silent = map[string]bool{}
-		}
-		p.silent[check.WarnHazard] = true
-	}
+	p := &Planner{table: t, opts: opts}
 	p.scratch.New = func() any { return newScratch(p.rules) }
 	for _, r := range rules {
 		means, err := r.meansArch(t, opts.Arch)
@@ -181,7 +172,7 @@ func (p *Planner) Kernel(c *code.Kernel) (*KernelPlan, error) {
 	k.finish(ps)
 	if len(k.Edits) > 0 {
 		p.findRelative(k)
-		k.Warnings = append(k.Warnings, check.LintKernel(cs.State, k.Edits, p.silent)...)
+		k.Warnings = append(k.Warnings, check.LintKernel(cs.State, k.Edits, p.opts.Allow, p.opts.Silent)...)
 	}
 	return k, nil
 }
