@@ -6,7 +6,6 @@ import (
 
 	"github.com/cupatch/cupatch/elfx"
 	"github.com/cupatch/cupatch/isa"
-	"github.com/cupatch/cupatch/isa/kernel"
 	"github.com/cupatch/cupatch/isa/schedule"
 	"github.com/cupatch/cupatch/isa/schedule/assign"
 	"github.com/cupatch/cupatch/patch/code"
@@ -105,11 +104,7 @@ func (r *Rescheduler) done(t *isa.Table, s *assign.Scheduler) {
 // reschedule adds the edits of a kernel to out.
 func reschedule(out *rule.CubinPlan, s *assign.Scheduler, t *code.Target, k *elfx.Kernel) error {
 	c := t.Kernel(k)
-	src := kernel.Code{Table: t.Table, Data: c.Data, Targets: k.BranchTargets()}
-	for _, f := range c.Functions() {
-		src.Functions = append(src.Functions, f.Offset)
-	}
-	ctrl, found := s.Schedule(src, nil)
+	ctrl, found := s.Schedule(code.NewState(c, t.Table).Source(), nil)
 	if len(found) > 0 {
 		return &HazardError{k.Name, found[0]}
 	}

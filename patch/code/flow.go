@@ -28,7 +28,10 @@ func (c *State) DataFlow() *kernel.Graph {
 	return c.data
 }
 
-func (c *State) graph() *kernel.Graph {
+func (c *State) graph() *kernel.Graph { return kernel.New(c.Source()) }
+
+// Source returns the code as planned so far, with what the cubin says of its flow.
+func (c *State) Source() kernel.Code {
 	src := kernel.Code{Table: c.Table, Data: c.buf}
 	if c.dirty {
 		src.Data = bytes.Clone(c.buf) // which the plan goes on to change
@@ -39,7 +42,7 @@ func (c *State) graph() *kernel.Graph {
 	if c.kernel != nil {
 		src.Targets = c.kernel.BranchTargets()
 	}
-	return kernel.New(src)
+	return src
 }
 
 // changed drops what is no longer so when an instruction becomes another.

@@ -37,13 +37,11 @@ func (ps *pass) hazards() error {
 
 // changes returns the words that are to change, by address, as far as hazards depend on them.
 func (c *state) changes() []edit.Edit {
-	var out []edit.Edit
-	for i := range c.touched {
-		if old, now := c.Old(i), c.Word(i); old != now {
-			out = append(out, edit.Edit{Kernel: c.Name, PC: uint64(i) * isa.WordSize, Old: old, New: now})
-		}
+	changed := c.changed()
+	out := make([]edit.Edit, len(changed))
+	for n, i := range changed {
+		out[n] = edit.Edit{PC: uint64(i) * isa.WordSize, Old: c.Old(i), New: c.Word(i)}
 	}
-	slices.SortFunc(out, func(a, b edit.Edit) int { return int(a.PC) - int(b.PC) })
 	return out
 }
 

@@ -210,25 +210,18 @@ func (p *Planner) findRelative(k *KernelPlan) {
 // finish turns the words as planned into edits and counts.
 func (k *KernelPlan) finish(ps *pass) {
 	c := k.code
-	touched := make([]int, 0, len(c.touched))
-	for i := range c.touched {
-		touched = append(touched, i)
-	}
-	slices.Sort(touched)
+	changed := c.changed()
 	edits := make([]int, len(ps.planner.rules))
 	texts, _ := ps.planner.texts.Get().(*code.Texts)
 	if texts == nil {
 		texts = &code.Texts{}
 	}
 	defer ps.planner.texts.Put(texts)
-	if len(touched) > 0 {
-		k.Edits = make([]edit.Edit, 0, len(touched))
+	if len(changed) > 0 {
+		k.Edits = make([]edit.Edit, 0, len(changed))
 	}
-	for _, i := range touched {
+	for _, i := range changed {
 		old, now := c.Old(i), c.Word(i)
-		if old == now {
-			continue
-		}
 		var labels []string
 		for _, r := range c.touched[i] {
 			labels = append(labels, r.Label())

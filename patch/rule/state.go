@@ -39,6 +39,18 @@ func (c *state) set(i int, w isa.Word, r *Rule) {
 	}
 }
 
+// changed returns the instructions whose words are to change, in order.
+func (c *state) changed() []int {
+	out := make([]int, 0, len(c.touched))
+	for i := range c.touched {
+		if c.Old(i) != c.Word(i) {
+			out = append(out, i)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // take keeps later rules away from instructions.
 func (c *state) take(list []int) {
 	if c.taken == nil {
