@@ -26,7 +26,7 @@ type Scheduler struct {
 	reader  *reader
 	checker *schedule.Checker // nil where there is no model
 	traits  []traits          // by class
-	cycles  map[pair]int
+	cycles  distanceCache
 	stalls  map[stallPair]stallHabit
 	ends    ender
 }
@@ -44,7 +44,7 @@ type traits struct {
 // NewScheduler returns a scheduler for code that t decodes. Checker, which may be nil, has the
 // last word on what it makes.
 func NewScheduler(h *Habits, t *isa.Table, checker *schedule.Checker) *Scheduler {
-	return &Scheduler{habits: h, reader: newReader(t), checker: checker, cycles: map[pair]int{}, stalls: map[stallPair]stallHabit{}, ends: ender{}}
+	return &Scheduler{habits: h, reader: newReader(t), checker: checker, cycles: distanceCache{}, stalls: map[stallPair]stallHabit{}, ends: ender{}}
 }
 
 // A plan is the making of one kernel's control codes.
@@ -296,7 +296,7 @@ func (p *plan) block(k int) {
 // issued.
 func (p *plan) wait(i, k int) int32 {
 	s, x := p.state, &p.c.insts[i]
-	mask := p.c.waitMaskOf(i, 0)
+	mask := p.c.textWaits(i)
 	var own uint8
 	if p.keep[i] {
 		own = x.ctrl.Wait
@@ -350,8 +350,9 @@ func (p *plan) wait(i, k int) int32 {
 	return at
 }
 
-// waitMaskOf returns the scoreboards that the text of instruction i waits for, and mask.
-func (c *section) waitMaskOf(i int, mask uint8) uint8 {
+// textWaits returns the scoreboards that the text of instruction i waits for until nothing is left.
+func (c *section) textWaits(i int) uint8 {
+	mask := uint8(0)
 	for _, w := range c.waits[i] {
 		if w.left == 0 && w.board < numBoards {
 			mask |= 1 << w.board
@@ -382,20 +383,7 @@ func (p *plan) distance(m *meeting) int {
 		return 0
 	}
 	x := &p.c.insts[m.inst]
-	key := pair{m.kind, m.first.reg.file(), m.first.class, x.class, noBit, 0, false}
-	if m.kind == read {
-		key.slot, key.count, key.rest = m.slot, m.count, m.first.rest
-	}
-	d, ok := p.cycles[key]
-	if !ok {
-		name := "?"
-		if x.class != noClass {
-			name = p.reader.classes[x.class].mnemonic
-		}
-		d = p.habits.distance(key.kind, key.file, p.reader.classes[key.first], secondName(key.kind, name, key.slot, key.count, key.rest))
-		p.cycles[key] = d
-	}
-	return d
+	return p.cycles.of(m.pair(x.class), p.reader, p.habits)
 }
 
 // stall sets the stall count of instruction i, which the next follows that may be issued at a

@@ -168,11 +168,7 @@ func (m *Miner) distances(h *Habits) {
 		if results, _ := h.late(first); results || p.kind == overwrite {
 			continue
 		}
-		second := "?"
-		if p.second != noClass {
-			second = m.reader.classes[p.second].mnemonic
-		}
-		k := leastKey{p.kind, p.file, first.opcode, secondName(p.kind, second, p.slot, p.count, p.rest)}
+		k := leastKey{p.kind, p.file, first.opcode, p.secondName(m.reader)}
 		if sums[k] == nil {
 			sums[k] = &sample{}
 		}

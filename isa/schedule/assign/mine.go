@@ -16,7 +16,7 @@ type Miner struct {
 	opens  map[through]int
 	stalls map[stallPair]*stallCount
 	habits *Habits
-	cycles map[pair]int
+	cycles distanceCache
 	ends   ender
 
 	instructions int
@@ -34,6 +34,34 @@ type pair struct {
 	slot   uint8
 	count  uint8
 	rest   bool
+}
+
+// pair returns what m has in common with others, where second is the class of its second
+// instruction.
+func (m *meeting) pair(second int32) pair {
+	p := pair{m.kind, m.first.reg.file(), m.first.class, second, noBit, 0, false}
+	if m.kind == read {
+		p.slot, p.count, p.rest = m.slot, m.count, m.first.rest
+	}
+	return p
+}
+
+// A distanceCache has the cycles that have to be between the instructions of pairs.
+type distanceCache map[pair]int
+
+// of returns what h says of p, whose classes r has numbered.
+func (c distanceCache) of(p pair, r *reader, h *Habits) int {
+	d, ok := c[p]
+	if !ok {
+		d = h.distance(p.kind, p.file, r.classes[p.first], p.secondName(r))
+		c[p] = d
+	}
+	return d
+}
+
+// secondName returns the second of the pair in a leastKey.
+func (p *pair) secondName(r *reader) string {
+	return secondName(p.kind, r.secondOf(p.second), p.slot, p.count, p.rest)
 }
 
 // A through is a dependence for which nobody waits though a scoreboard is set.
@@ -63,7 +91,7 @@ func (s *sample) see(age int) {
 // NewMiner returns a miner for code of an architecture.
 func NewMiner(t *isa.Table) *Miner {
 	return &Miner{reader: newReader(t), pairs: map[pair]*sample{}, sets: map[string]*sample{},
-		opens: map[through]int{}, stalls: map[stallPair]*stallCount{}, cycles: map[pair]int{}, ends: ender{}}
+		opens: map[through]int{}, stalls: map[stallPair]*stallCount{}, cycles: distanceCache{}, ends: ender{}}
 }
 
 // Count notes which instructions of g set scoreboards.
@@ -136,10 +164,7 @@ func (m *Miner) look(s *state, i int32, before bool) {
 			m.opens[through{t.kind, m.reader.classes[e.class].mnemonic, name}]++
 			return
 		}
-		p := pair{t.kind, e.reg.file(), e.class, x.class, noBit, 0, false}
-		if t.kind == read {
-			p.slot, p.count, p.rest = t.slot, t.count, e.rest
-		}
+		p := t.pair(x.class)
 		if m.pairs[p] == nil {
 			m.pairs[p] = &sample{}
 		}
@@ -158,15 +183,7 @@ func (c *section) writes(x *inst) bool {
 }
 
 // waitMask returns the scoreboards that instruction i waits for until nothing is left.
-func (c *section) waitMask(i int) uint8 {
-	mask := c.insts[i].ctrl.Wait
-	for _, w := range c.waits[i] {
-		if w.left == 0 && w.board < numBoards {
-			mask |= 1 << w.board
-		}
-	}
-	return mask
-}
+func (c *section) waitMask(i int) uint8 { return c.insts[i].ctrl.Wait | c.textWaits(i) }
 
 // solve returns what is pending at the start of each block, with the control codes as they are.
 func (c *section) solve(reading func(class int32) bool) [][]entry {

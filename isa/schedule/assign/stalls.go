@@ -190,20 +190,10 @@ func (m *Miner) needed(s *state, i int32) int {
 		if e.class == noClass || e.source || e.board < numBoards {
 			return
 		}
-		first := m.reader.classes[e.class]
-		if late, _ := m.habits.late(first); late {
+		if late, _ := m.habits.late(m.reader.classes[e.class]); late {
 			return
 		}
-		key := pair{t.kind, e.reg.file(), e.class, x.class, noBit, 0, false}
-		if t.kind == read {
-			key.slot, key.count, key.rest = t.slot, t.count, e.rest
-		}
-		d, ok := m.cycles[key]
-		if !ok {
-			d = m.habits.distance(key.kind, key.file, first, secondName(key.kind, m.reader.secondOf(x.class), key.slot, key.count, key.rest))
-			m.cycles[key] = d
-		}
-		at = max(at, e.time+int32(d))
+		at = max(at, e.time+int32(m.cycles.of(t.pair(x.class), m.reader, m.habits)))
 	})
 	mask := c.waitMask(int(i))
 	for b := range reg(numBoards) {
