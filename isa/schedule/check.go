@@ -99,10 +99,10 @@ func (c *Checker) judge(d *dependence) (Finding, bool) {
 		second := Class{}
 		late := key.boards
 		if key.second != noClass {
-			second = w.classes[key.second]
+			second = w.classes.List[key.second]
 			late = late || c.model.slow[second.Mnemonic]
 		}
-		v = c.model.verdict(d.kind, file, w.classes[d.class], second.Mnemonic, late, d.slot)
+		v = c.model.verdict(d.kind, file, w.classes.List[d.class], second.Mnemonic, late, d.slot)
 		c.verdicts[key] = v
 	}
 	f := Finding{Kind: d.kind, First: int(d.first), Second: int(d.second), File: file, Register: n, Cycles: int(d.age)}

@@ -75,7 +75,7 @@ func (m *Miner) Count(g *kernel.Graph) {
 		if o.class == noClass {
 			continue
 		}
-		name := r.classes[o.class].Opcode
+		name := r.classes.List[o.class].Opcode
 		c := m.boards[name]
 		if c == nil {
 			c = &boardCount{}
@@ -136,9 +136,9 @@ func (m *Miner) Look(g *kernel.Graph, place string) {
 
 // sample returns the sample of a pair.
 func (m *Miner) sample(w *walker, n numbered) *sample {
-	p := pair{kind: n.kind, file: n.file, first: w.classes[n.first].Opcode, second: "?"}
+	p := pair{kind: n.kind, file: n.file, first: w.classes.List[n.first].Opcode, second: "?"}
 	if n.second != noClass {
-		p.second = w.classes[n.second].Mnemonic
+		p.second = w.classes.List[n.second].Mnemonic
 	}
 	if n.kind == Read {
 		p.slot = n.slot

@@ -1,18 +1,22 @@
 package schedule
 
 import (
-	"strings"
-
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/kernel"
+	"github.com/cupatch/cupatch/isa/schedule/internal/insts"
 )
 
 // A Class is what instructions have in common for the schedule: the opcode with its
 // modifiers.
-type Class struct{ Opcode, Mnemonic string }
+type Class = insts.Class
 
 // A classNumber counts the classes that a reader has met.
-type classNumber int32
+type classNumber = int32
+
+const (
+	noClass = insts.NoClass // of a word without text
+	noGuard = insts.NoGuard // of an instruction that has none
+)
 
 // The register files lie one after another in the numbers of a regID.
 type regID uint16
@@ -52,16 +56,6 @@ type slot struct {
 	rest       bool
 }
 
-// A barWait is what a DEPBAR waits for: until at most left of the instructions that set the
-// scoreboard are not done.
-type barWait struct {
-	board uint8
-	left  int32
-}
-
-// noGuard says that an instruction has no guard.
-const noGuard = 255
-
 // An op is an instruction as the schedule sees it.
 type op struct {
 	class    classNumber
@@ -76,17 +70,15 @@ type op struct {
 // classes from one kernel to the next, and is not for several goroutines at once.
 type reader struct {
 	table      *isa.Table
-	classes    []Class
-	byBits     map[isa.Word]classNumber
-	byName     map[string]classNumber
+	classes    insts.Classes
 	facts      knowledge
-	late       [][2]bool
+	late       [][2]bool // by class, as facts says of results and sources
 	pipeOfName map[string]uint8
-	pipes      []uint8
+	pipes      []uint8 // by class
 
 	ops      []op
 	accesses []access
-	waits    map[int][]barWait
+	waits    map[int][]insts.BarWait
 	buf      []isa.Access
 }
 
@@ -99,37 +91,23 @@ type knowledge interface {
 }
 
 func newReader(t *isa.Table, k knowledge) *reader {
-	return &reader{table: t, facts: k, pipeOfName: map[string]uint8{}, byBits: map[isa.Word]classNumber{}, byName: map[string]classNumber{}}
+	return &reader{table: t, facts: k, classes: insts.NewClasses(t), pipeOfName: map[string]uint8{}}
 }
-
-// noClass is the class of a word without text.
-const noClass classNumber = -1
 
 // classOf returns the class of in.
 func (r *reader) classOf(in *isa.Inst) classNumber {
-	if in.Status != isa.StatusKnown {
-		return noClass
-	}
-	key := in.Word.And(r.table.OpcodeBits(in.Word))
-	if c, ok := r.byBits[key]; ok {
-		return c
-	}
-	opcode := in.Opcode()
-	c, ok := r.byName[opcode]
-	if !ok {
-		c = classNumber(len(r.classes))
-		r.classes = append(r.classes, Class{opcode, in.Mnemonic()})
-		results, sources := r.facts.late(r.classes[c])
+	n := r.classes.Of(in)
+	for len(r.late) < len(r.classes.List) {
+		c := r.classes.List[len(r.late)]
+		results, sources := r.facts.late(c)
 		r.late = append(r.late, [2]bool{results, sources})
-		r.byName[opcode] = c
 		p := uint8(noPipe)
-		if results || sources || r.facts.inOrder(r.classes[c].Mnemonic) {
-			p = r.pipeOf(r.classes[c].Mnemonic)
+		if results || sources || r.facts.inOrder(c.Mnemonic) {
+			p = r.pipeOf(c.Mnemonic)
 		}
 		r.pipes = append(r.pipes, p)
 	}
-	r.byBits[key] = c
-	return c
+	return n
 }
 
 // read takes in the instructions of g.
@@ -141,7 +119,7 @@ func (r *reader) read(g *kernel.Graph) {
 	}
 	for i := range n {
 		in := g.Inst(i)
-		o := op{class: r.classOf(&in), ctrl: isa.ControlOf(in.Word), guard: guardOf(&in), from: int32(len(r.accesses))}
+		o := op{class: r.classOf(&in), ctrl: isa.ControlOf(in.Word), guard: insts.Guard(&in), from: int32(len(r.accesses))}
 		r.buf = in.Accesses(r.buf[:0])
 		for _, a := range r.buf {
 			x := access{first: fileBase[a.File] + regID(a.First), count: uint8(a.Count), slot: noBit, reads: a.Reads, writes: a.Writes}
@@ -154,8 +132,11 @@ func (r *reader) read(g *kernel.Graph) {
 		if o.class != noClass {
 			late := r.late[o.class]
 			o.pending, o.reading = late[0] || o.ctrl.WBar < 6, late[1] || o.ctrl.RBar < 6
-			if r.classes[o.class].Mnemonic == "DEPBAR" {
-				r.depbar(i, &in)
+			if r.classes.List[o.class].Mnemonic == "DEPBAR" {
+				if r.waits == nil {
+					r.waits = map[int][]insts.BarWait{}
+				}
+				r.waits[i] = insts.BarWaits(r.table.Text(in, 0))
 			}
 		}
 		r.ops = append(r.ops, o)
@@ -184,44 +165,4 @@ func (r *reader) pipeOf(mnemonic string) uint8 {
 		r.pipeOfName[mnemonic] = p
 	}
 	return p
-}
-
-// guardOf returns the guard of in.
-func guardOf(in *isa.Inst) uint8 {
-	if in.Status != isa.StatusKnown || !in.IsGuarded() {
-		return noGuard
-	}
-	p := uint8(isa.GuardField.Get(in.Word))
-	if p == 7 {
-		return noGuard
-	}
-	if in.Variant.Guard == isa.GuardUP {
-		p += 8
-	}
-	return p<<1 | uint8(isa.GuardNot.Get(in.Word))
-}
-
-// depbar notes what the text of a DEPBAR says: `DEPBAR.LE SB0, 0x1 {3,2}`.
-func (r *reader) depbar(i int, in *isa.Inst) {
-	text := r.table.Text(*in, 0)
-	head, list, _ := strings.Cut(text, "{")
-	var waits []barWait
-	if _, s, ok := strings.Cut(head, "SB"); ok && s != "" {
-		w := barWait{board: s[0] - '0'}
-		if _, n, ok := strings.Cut(s, "0x"); ok {
-			for _, c := range strings.ToLower(strings.TrimRight(n, " ,")) {
-				w.left = w.left*16 + int32(strings.IndexRune("0123456789abcdef", c))
-			}
-		}
-		waits = append(waits, w)
-	}
-	for _, c := range list {
-		if c >= '0' && c <= '5' {
-			waits = append(waits, barWait{board: uint8(c - '0')})
-		}
-	}
-	if r.waits == nil {
-		r.waits = map[int][]barWait{}
-	}
-	r.waits[i] = waits
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/kernel"
+	"github.com/cupatch/cupatch/isa/schedule/internal/insts"
 )
 
 // randomCode returns n instructions with random control codes and branches.
@@ -58,7 +59,7 @@ type walkTest struct {
 // true: no, if they are opposite and the predicate was not written from one to the other.
 func (w *walkTest) holds(path []issued, from, at int) bool {
 	a, b := w.g.Inst(path[from].inst), w.g.Inst(path[at].inst)
-	ga, gb := guardOf(&a), guardOf(&b)
+	ga, gb := insts.Guard(&a), insts.Guard(&b)
 	if ga == noGuard || gb == noGuard || ga^1 != gb {
 		return true
 	}
@@ -74,7 +75,7 @@ func (w *walkTest) holds(path []issued, from, at int) bool {
 // under its guard: it did nothing then.
 func (w *walkTest) skipped(path []issued, from int) bool {
 	in := w.g.Inst(path[from].inst)
-	ga := guardOf(&in)
+	ga := insts.Guard(&in)
 	if ga == noGuard {
 		return false
 	}
@@ -83,7 +84,7 @@ func (w *walkTest) skipped(path []issued, from int) bool {
 		if fx := x.Effects(); fx.Writes.Has(isa.FileP, int(ga>>1)) {
 			return false
 		}
-		gb := guardOf(&x)
+		gb := insts.Guard(&x)
 		b := &w.g.Blocks[w.g.Block(path[k].inst)]
 		if k == from || gb == noGuard || gb>>1 != ga>>1 || path[k].inst != b.End-1 || x.Flow().Kind == isa.FlowNone || len(b.Succs) < 2 && x.Flow().Kind != isa.FlowExit {
 			continue
@@ -161,7 +162,7 @@ func (w *walkTest) judge(path []issued, f isa.RegFile, r int, kind Kind) {
 		if (kind == Overwrite && reads && f == isa.FileR && c.RBar+c.WBar < 2*isa.NoBar || kind != Overwrite && writes) && w.holds(path, k, at) && !w.skipped(path, k) && !w.replaced(path, k, f, r) {
 			w.pair(path, k, f, r, kind)
 		}
-		if writes && guardOf(&in) == noGuard {
+		if writes && insts.Guard(&in) == noGuard {
 			return
 		}
 	}
@@ -171,14 +172,14 @@ func (w *walkTest) judge(path []issued, f isa.RegFile, r int, kind Kind) {
 // register.
 func (w *walkTest) replaced(path []issued, from int, f isa.RegFile, r int) bool {
 	in := w.g.Inst(path[from].inst)
-	ga := guardOf(&in)
+	ga := insts.Guard(&in)
 	if fx := in.Effects(); ga == noGuard || fx.Writes.Has(isa.FileP, int(ga>>1)) {
 		return false
 	}
 	for _, x := range path[from+1 : len(path)-1] {
 		in := w.g.Inst(x.inst)
 		fx := in.Effects()
-		if guardOf(&in) == ga && fx.Writes.Has(f, r) {
+		if insts.Guard(&in) == ga && fx.Writes.Has(f, r) {
 			return true
 		}
 		if fx.Writes.Has(isa.FileP, int(ga>>1)) {

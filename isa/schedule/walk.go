@@ -167,10 +167,10 @@ func (w *walker) step(i int32, o *op) {
 	}
 	if w.waits != nil {
 		for _, x := range w.waits[int(i)] {
-			if x.left == 0 {
-				w.wait(x.board)
+			if x.Left == 0 {
+				w.wait(x.Board)
 			} else {
-				w.over[x.board] = max(w.over[x.board], w.set[x.board]-x.left)
+				w.over[x.Board] = max(w.over[x.Board], w.set[x.Board]-x.Left)
 			}
 		}
 	}

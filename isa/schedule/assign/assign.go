@@ -164,19 +164,19 @@ func (p *plan) mend(found []schedule.Finding) bool {
 
 // learn fills in the traits of classes that are new.
 func (s *Scheduler) learn() {
-	for len(s.traits) < len(s.reader.classes) {
-		c := s.reader.classes[len(s.traits)]
+	for len(s.traits) < len(s.reader.classes.List) {
+		c := s.reader.classes.List[len(s.traits)]
 		var t traits
 		t.results, t.sources = s.habits.late(c)
-		b, ok := s.habits.boards[c.opcode]
+		b, ok := s.habits.boards[c.Opcode]
 		if !ok {
-			b = s.habits.names[c.mnemonic]
+			b = s.habits.names[c.Mnemonic]
 		}
 		t.always = b.all > 0 && b.results*20 >= b.all*19
 		t.reads = b.sources > 0 || b.all == 0
-		t.counted = c.mnemonic == "LDGDEPBAR" || c.mnemonic == "UTMACMDFLUSH"
-		t.set = s.habits.setDistance(c.mnemonic)
-		t.latency = latencyOf(c.mnemonic)
+		t.counted = c.Mnemonic == "LDGDEPBAR" || c.Mnemonic == "UTMACMDFLUSH"
+		t.set = s.habits.setDistance(c.Mnemonic)
+		t.latency = latencyOf(c.Mnemonic)
 		s.traits = append(s.traits, t)
 	}
 }
@@ -200,7 +200,7 @@ func (p *plan) reserve() {
 func (p *plan) counter(i int) uint8 {
 	at := -1
 	for j, w := range p.c.waits {
-		if len(w) == 0 || w[0].board >= numBoards {
+		if len(w) == 0 || w[0].Board >= numBoards {
 			continue
 		}
 		switch {
@@ -211,7 +211,7 @@ func (p *plan) counter(i int) uint8 {
 	if at < 0 {
 		return 0
 	}
-	return p.c.waits[at][0].board
+	return p.c.waits[at][0].Board
 }
 
 // solve makes the control codes: blocks are gone through until what each leaves pending, and how
@@ -354,8 +354,8 @@ func (p *plan) wait(i, k int) int32 {
 func (c *section) textWaits(i int) uint8 {
 	mask := uint8(0)
 	for _, w := range c.waits[i] {
-		if w.left == 0 && w.board < numBoards {
-			mask |= 1 << w.board
+		if w.Left == 0 && w.Board < numBoards {
+			mask |= 1 << w.Board
 		}
 	}
 	return mask
@@ -374,7 +374,7 @@ func (p *plan) passes(m *meeting) bool {
 	if m.kind != rewrite || m.first.class == noClass || x.class == noClass {
 		return false
 	}
-	return p.habits.pass[through{rewrite, p.reader.classes[m.first.class].mnemonic, p.reader.classes[x.class].mnemonic}] > 0
+	return p.habits.pass[through{rewrite, p.reader.classes.List[m.first.class].Mnemonic, p.reader.classes.List[x.class].Mnemonic}] > 0
 }
 
 // distance returns how many cycles have to be between the instructions of m.

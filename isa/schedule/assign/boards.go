@@ -82,7 +82,7 @@ func (p *plan) chooseBoards(i int, x *inst, start int) {
 	}
 	p.chosen[i] = true
 	if b, ok := p.counts[int32(i)]; ok {
-		if p.reader.classes[x.class].mnemonic == "LDGDEPBAR" {
+		if p.reader.classes.List[x.class].Mnemonic == "LDGDEPBAR" {
 			c.WBar = b
 		} else {
 			c.RBar = b

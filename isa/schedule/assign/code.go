@@ -1,18 +1,15 @@
 package assign
 
 import (
-	"strings"
-
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/kernel"
+	"github.com/cupatch/cupatch/isa/schedule/internal/insts"
 )
 
-// A class is what instructions have in common for the schedule: the opcode with its
-// modifiers. Classes are numbered by a reader.
-type class struct{ opcode, mnemonic string }
-
-// noClass is the class of a word without text.
-const noClass = -1
+const (
+	noClass = insts.NoClass // of a word without text
+	noGuard = insts.NoGuard // of an instruction that has none
+)
 
 // A reg numbers the registers of all files, and behind them the scoreboards.
 type reg uint16
@@ -44,9 +41,6 @@ type access struct {
 
 const noBit = 255
 
-// noGuard says that an instruction has no guard.
-const noGuard = 255
-
 // An inst is an instruction as the schedule sees it.
 type inst struct {
 	class    int32
@@ -57,53 +51,22 @@ type inst struct {
 	always   bool // control never goes on after it
 }
 
-// A barWait is what a DEPBAR waits for: until at most left of the instructions that set the
-// scoreboard are not done.
-type barWait struct {
-	board uint8
-	left  int
-}
-
 // A section is the instructions of a kernel.
 type section struct {
 	graph    *kernel.Graph
 	insts    []inst
 	accesses []access
-	waits    map[int][]barWait // of DEPBARs
+	waits    map[int][]insts.BarWait // of DEPBARs
 }
 
 // A reader turns the instructions of kernels into sections, and numbers their classes.
 type reader struct {
 	table   *isa.Table
-	classes []class
-	byBits  map[isa.Word]int32
-	byName  map[string]int32
+	classes insts.Classes
 	buf     []isa.Access
 }
 
-func newReader(t *isa.Table) *reader {
-	return &reader{table: t, byBits: map[isa.Word]int32{}, byName: map[string]int32{}}
-}
-
-// classOf returns the class of in.
-func (r *reader) classOf(in *isa.Inst) int32 {
-	if in.Status != isa.StatusKnown {
-		return noClass
-	}
-	key := in.Word.And(r.table.OpcodeBits(in.Word))
-	if c, ok := r.byBits[key]; ok {
-		return c
-	}
-	opcode := in.Opcode()
-	c, ok := r.byName[opcode]
-	if !ok {
-		c = int32(len(r.classes))
-		r.classes = append(r.classes, class{opcode, in.Mnemonic()})
-		r.byName[opcode] = c
-	}
-	r.byBits[key] = c
-	return c
-}
+func newReader(t *isa.Table) *reader { return &reader{table: t, classes: insts.NewClasses(t)} }
 
 // read returns the instructions of g.
 func (r *reader) read(g *kernel.Graph) *section {
@@ -115,7 +78,7 @@ func (r *reader) read(g *kernel.Graph) *section {
 	c.insts = make([]inst, 0, n)
 	for i := range n {
 		in := g.Inst(i)
-		x := inst{class: r.classOf(&in), ctrl: isa.ControlOf(in.Word), guard: guardOf(&in), from: int32(len(c.accesses))}
+		x := inst{class: r.classes.Of(&in), ctrl: isa.ControlOf(in.Word), guard: insts.Guard(&in), from: int32(len(c.accesses))}
 		if in.Status == isa.StatusKnown {
 			flow := in.Flow()
 			x.flow, x.always = flow.Kind, flow.NeverPasses()
@@ -129,11 +92,11 @@ func (r *reader) read(g *kernel.Graph) *section {
 			c.accesses = append(c.accesses, y)
 		}
 		x.to = int32(len(c.accesses))
-		if x.class != noClass && r.classes[x.class].mnemonic == "DEPBAR" {
+		if x.class != noClass && r.classes.List[x.class].Mnemonic == "DEPBAR" {
 			if c.waits == nil {
-				c.waits = map[int][]barWait{}
+				c.waits = map[int][]insts.BarWait{}
 			}
-			c.waits[i] = depbar(r.table.Text(in, 0))
+			c.waits[i] = insts.BarWaits(r.table.Text(in, 0))
 		}
 		c.insts = append(c.insts, x)
 	}
@@ -142,39 +105,3 @@ func (r *reader) read(g *kernel.Graph) *section {
 
 // of returns the accesses of x.
 func (c *section) of(x *inst) []access { return c.accesses[x.from:x.to] }
-
-// guardOf returns the guard of in.
-func guardOf(in *isa.Inst) uint8 {
-	if in.Status != isa.StatusKnown || !in.IsGuarded() {
-		return noGuard
-	}
-	p := uint8(isa.GuardField.Get(in.Word))
-	if p == 7 {
-		return noGuard
-	}
-	if in.Variant.Guard == isa.GuardUP {
-		p += 8
-	}
-	return p<<1 | uint8(isa.GuardNot.Get(in.Word))
-}
-
-// depbar reads the text of a DEPBAR: `DEPBAR.LE SB0, 0x1 {3,2}`.
-func depbar(text string) []barWait {
-	var waits []barWait
-	head, list, _ := strings.Cut(text, "{")
-	if _, s, ok := strings.Cut(head, "SB"); ok && s != "" {
-		w := barWait{board: s[0] - '0'}
-		if _, n, ok := strings.Cut(s, "0x"); ok {
-			for _, c := range strings.TrimRight(n, " ,") {
-				w.left = w.left*16 + strings.IndexRune("0123456789abcdef", c)
-			}
-		}
-		waits = append(waits, w)
-	}
-	for _, c := range list {
-		if c >= '0' && c <= '5' {
-			waits = append(waits, barWait{board: uint8(c - '0')})
-		}
-	}
-	return waits
-}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/cupatch/cupatch/isa"
+	"github.com/cupatch/cupatch/isa/schedule/internal/insts"
 )
 
 // Habits is what code of ptxas for an architecture keeps to.
@@ -63,29 +64,29 @@ func secondName(k kind, mnemonic string, slot, count uint8, rest bool) string {
 }
 
 // distance returns how many cycles a result of fixed latency takes.
-func (h *Habits) distance(k kind, file isa.RegFile, first class, second string) int {
+func (h *Habits) distance(k kind, file isa.RegFile, first insts.Class, second string) int {
 	safe, use := unknown, k
 	if k == rewrite { // a result that could be read is there
 		use = read
 	}
-	for _, name := range [...]string{first.opcode, first.mnemonic} {
+	for _, name := range [...]string{first.Opcode, first.Mnemonic} {
 		if f, ok := h.safe[safeKey{use, file, name}]; ok {
 			safe = f.cycles + margin
 			break
 		}
 	}
-	if f, ok := h.least[leastKey{k, file, first.opcode, second}]; ok {
+	if f, ok := h.least[leastKey{k, file, first.Opcode, second}]; ok {
 		return min(f.cycles, safe)
 	}
 	return safe
 }
 
 // longest returns how many cycles a result of fixed latency takes at most, 0 if that is not known.
-func (h *Habits) longest(k kind, file isa.RegFile, first class) int {
-	if f, ok := h.safe[safeKey{k, file, first.opcode}]; ok {
+func (h *Habits) longest(k kind, file isa.RegFile, first insts.Class) int {
+	if f, ok := h.safe[safeKey{k, file, first.Opcode}]; ok {
 		return f.cycles
 	}
-	return h.safe[safeKey{k, file, first.mnemonic}].cycles
+	return h.safe[safeKey{k, file, first.Mnemonic}].cycles
 }
 
 // setDistance returns how many cycles have to be between an instruction that sets a
@@ -101,10 +102,10 @@ func (h *Habits) setDistance(mnemonic string) int {
 const few = 50
 
 // late says whether results of a class come late, and whether its sources are read late.
-func (h *Habits) late(c class) (results, sources bool) {
-	b, ok := h.boards[c.opcode]
+func (h *Habits) late(c insts.Class) (results, sources bool) {
+	b, ok := h.boards[c.Opcode]
 	if !ok {
-		if b, ok = h.names[c.mnemonic]; !ok {
+		if b, ok = h.names[c.Mnemonic]; !ok {
 			return true, true
 		}
 	}
@@ -127,7 +128,7 @@ func (m *Miner) distancesSeen() *Habits {
 	h := newHabits()
 	h.Arch, h.Instructions = isa.Arch{SM: m.reader.table.Arch().SM}, m.instructions
 	for c, b := range m.boards {
-		h.boards[m.reader.classes[c].opcode] = b
+		h.boards[m.reader.classes.List[c].Opcode] = b
 	}
 	h.sumNames()
 	for name, s := range m.sets {
@@ -164,11 +165,11 @@ func mnemonicOf(opcode string) string {
 func (m *Miner) distances(h *Habits) {
 	sums := map[leastKey]*sample{}
 	for p, s := range m.pairs {
-		first := m.reader.classes[p.first]
+		first := m.reader.classes.List[p.first]
 		if results, _ := h.late(first); results || p.kind == overwrite {
 			continue
 		}
-		k := leastKey{p.kind, p.file, first.opcode, p.secondName(m.reader)}
+		k := leastKey{p.kind, p.file, first.Opcode, p.secondName(m.reader)}
 		if sums[k] == nil {
 			sums[k] = &sample{}
 		}

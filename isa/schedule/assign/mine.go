@@ -53,7 +53,7 @@ type distanceCache map[pair]int
 func (c distanceCache) of(p pair, r *reader, h *Habits) int {
 	d, ok := c[p]
 	if !ok {
-		d = h.distance(p.kind, p.file, r.classes[p.first], p.secondName(r))
+		d = h.distance(p.kind, p.file, r.classes.List[p.first], p.secondName(r))
 		c[p] = d
 	}
 	return d
@@ -97,7 +97,7 @@ func NewMiner(t *isa.Table) *Miner {
 // Count notes which instructions of g set scoreboards.
 func (m *Miner) Count(g *kernel.Graph) {
 	c := m.reader.read(g)
-	for len(m.boards) < len(m.reader.classes) {
+	for len(m.boards) < len(m.reader.classes.List) {
 		m.boards = append(m.boards, boardCount{})
 	}
 	for i := range c.insts {
@@ -139,13 +139,13 @@ func (m *Miner) look(s *state, i int32, before bool) {
 	if x.class == noClass {
 		return
 	}
-	name := m.reader.classes[x.class].mnemonic
+	name := m.reader.classes.List[x.class].Mnemonic
 	if before {
 		mask := c.waitMask(int(i))
 		for b := range numBoards {
 			for _, e := range s.regs[firstBoard+reg(b)] {
 				if mask>>b&1 != 0 && e.class != noClass {
-					first := m.reader.classes[e.class].mnemonic
+					first := m.reader.classes.List[e.class].Mnemonic
 					if m.sets[first] == nil {
 						m.sets[first] = &sample{}
 					}
@@ -161,7 +161,7 @@ func (m *Miner) look(s *state, i int32, before bool) {
 			return
 		}
 		if e.board < numBoards || e.board2 < numBoards {
-			m.opens[through{t.kind, m.reader.classes[e.class].mnemonic, name}]++
+			m.opens[through{t.kind, m.reader.classes.List[e.class].Mnemonic, name}]++
 			return
 		}
 		p := t.pair(x.class)

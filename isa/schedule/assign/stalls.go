@@ -3,6 +3,7 @@ package assign
 import (
 	"github.com/cupatch/cupatch/isa"
 	"github.com/cupatch/cupatch/isa/kernel"
+	"github.com/cupatch/cupatch/isa/schedule/internal/insts"
 )
 
 // A stallKey says after which instructions there is a stall: a first, the one after it, and how
@@ -39,7 +40,7 @@ func (p *plan) habit(i, next, need int) stallHabit {
 	}
 	h, ok := p.stalls[key]
 	if !ok {
-		first, second := p.reader.classes[x.class], p.reader.secondOf(key.second)
+		first, second := p.reader.classes.List[x.class], p.reader.secondOf(key.second)
 		h = p.habits.stall(first, second, need)
 		if p.Profile == Tight {
 			h.stall = min(h.least, p.habits.stall(first, second, 0).least)
@@ -60,13 +61,13 @@ func (r *reader) secondOf(class int32) string {
 	case noClass:
 		return "?"
 	}
-	return r.classes[class].mnemonic
+	return r.classes.List[class].Mnemonic
 }
 
 // stall returns the habit after first and before second.
-func (h *Habits) stall(first class, second string, need int) stallHabit {
+func (h *Habits) stall(first insts.Class, second string, need int) stallHabit {
 	for _, k := range [...]stallKey{
-		{first.opcode, second, need}, {first.mnemonic, second, need}, {first.mnemonic, "*", need}, {"*", "*", need},
+		{first.Opcode, second, need}, {first.Mnemonic, second, need}, {first.Mnemonic, "*", need}, {"*", "*", need},
 	} {
 		if x, ok := h.stalls[k]; ok {
 			return x
@@ -146,7 +147,7 @@ func (m ender) needed(s *state, r *reader, h *Habits) int {
 			key := enderKey{e.class, x.file()}
 			d, ok := m[key]
 			if !ok {
-				c := r.classes[e.class]
+				c := r.classes.List[e.class]
 				if late, _ := h.late(c); !late {
 					d = max(h.longest(read, key.file, c), h.longest(guard, key.file, c))
 				}
@@ -190,7 +191,7 @@ func (m *Miner) needed(s *state, i int32) int {
 		if e.class == noClass || e.source || e.board < numBoards {
 			return
 		}
-		if late, _ := m.habits.late(m.reader.classes[e.class]); late {
+		if late, _ := m.habits.late(m.reader.classes.List[e.class]); late {
 			return
 		}
 		at = max(at, e.time+int32(m.cycles.of(t.pair(x.class), m.reader, m.habits)))
@@ -202,7 +203,7 @@ func (m *Miner) needed(s *state, i int32) int {
 		}
 		for _, e := range s.regs[firstBoard+b] {
 			if e.class != noClass {
-				at = max(at, e.time+int32(m.habits.setDistance(m.reader.classes[e.class].mnemonic)))
+				at = max(at, e.time+int32(m.habits.setDistance(m.reader.classes.List[e.class].Mnemonic)))
 			}
 		}
 	}
@@ -213,8 +214,8 @@ func (m *Miner) needed(s *state, i int32) int {
 func (m *Miner) stallsSeen(h *Habits) {
 	sums := map[stallKey]*stallCount{}
 	for k, s := range m.stalls {
-		first, second := m.reader.classes[k.first], m.reader.secondOf(k.second)
-		keys := [...]stallKey{{first.opcode, second, k.need}, {first.mnemonic, second, k.need}, {first.mnemonic, "*", k.need}, {"*", "*", k.need}}
+		first, second := m.reader.classes.List[k.first], m.reader.secondOf(k.second)
+		keys := [...]stallKey{{first.Opcode, second, k.need}, {first.Mnemonic, second, k.need}, {first.Mnemonic, "*", k.need}, {"*", "*", k.need}}
 		for i, x := range keys {
 			if i == 1 && x == keys[0] {
 				continue
@@ -251,7 +252,7 @@ func (m *Miner) stallsSeen(h *Habits) {
 func (h *Habits) above(k stallKey) stallHabit {
 	x := h.stalls[k]
 	delete(h.stalls, k)
-	y := h.stall(class{k.first, mnemonicOf(k.first)}, k.second, k.need)
+	y := h.stall(insts.Class{Opcode: k.first, Mnemonic: mnemonicOf(k.first)}, k.second, k.need)
 	h.stalls[k] = x
 	return y
 }
