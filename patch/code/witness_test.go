@@ -34,16 +34,7 @@ type step struct {
 // some path before another takes its place. Predicates keep their values until they are
 // written; a written one may have any. What has not been found after many steps is not there.
 func (w *witness) needed(i int, f isa.RegFile, n int) bool {
-	run, skip, mayRun, maySkip := choose(w.g.Inst(i), step{pc: i})
-	var todo []step
-	if mayRun {
-		run.known &^= predicates(w.g.Inst(i))
-		run.yes &= run.known
-		todo = w.after(todo, run, true)
-	}
-	if maySkip {
-		todo = w.after(todo, skip, false)
-	}
+	todo := w.onward(nil, step{pc: i}, false)
 	seen := map[step]bool{}
 	for len(todo) > 0 && len(seen) < 1<<17 {
 		s := todo[len(todo)-1]
@@ -54,26 +45,29 @@ func (w *witness) needed(i int, f isa.RegFile, n int) bool {
 		seen[s] = true
 		in := w.g.Inst(s.pc)
 		fx := in.Effects()
-		run, skip, mayRun, maySkip := choose(in, s)
-		if mayRun && fx.Reads.Has(f, n) || !in.HasEffects() {
+		if _, _, mayRun, _ := choose(in, s); mayRun && fx.Reads.Has(f, n) || !in.HasEffects() {
 			return true
 		}
-		if maySkip {
-			todo = w.after(todo, skip, false)
-		}
-		if mayRun && !fx.Writes.Has(f, n) {
-			run.known &^= predicates(in)
-			run.yes &= run.known
-			todo = w.after(todo, run, true)
-		}
+		todo = w.onward(todo, s, fx.Writes.Has(f, n))
 	}
 	return false
 }
 
-// predicates returns those that an instruction writes.
-func predicates(in isa.Inst) uint16 {
-	writes := in.Effects().Writes
-	return uint16(writes.P) | uint16(writes.UP)<<8
+// onward adds the places after s to list; over says that the search ends where the instruction
+// at s runs.
+func (w *witness) onward(list []step, s step, over bool) []step {
+	in := w.g.Inst(s.pc)
+	run, skip, mayRun, maySkip := choose(in, s)
+	if maySkip {
+		list = w.after(list, skip, false)
+	}
+	if mayRun && !over {
+		writes := in.Effects().Writes
+		run.known &^= uint16(writes.P) | uint16(writes.UP)<<8
+		run.yes &= run.known
+		list = w.after(list, run, true)
+	}
+	return list
 }
 
 // choose returns whether an instruction may run at s and whether it may be passed over, and what

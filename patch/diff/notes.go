@@ -41,7 +41,7 @@ func (r *noteReader) before(i int32) []byte {
 }
 
 // appendNotes appends notes with a sign at the start of each line.
-func (p *Printer) appendNotes(dst []byte, sign string, notes []byte) []byte {
+func appendNotes(dst []byte, sign string, notes []byte) []byte {
 	for line := range bytes.Lines(notes) {
 		dst = append(append(dst, sign...), line...)
 	}
@@ -50,7 +50,7 @@ func (p *Printer) appendNotes(dst []byte, sign string, notes []byte) []byte {
 
 // appendShared appends what is said of the first instructions of both sides of a block where
 // that is the same; it is not said again then.
-func (p *Printer) appendShared(dst []byte, lines []line, a, b *noteReader) []byte {
+func appendShared(dst []byte, lines []line, a, b *noteReader) []byte {
 	if a == nil {
 		return dst
 	}
@@ -68,7 +68,7 @@ func (p *Printer) appendShared(dst []byte, lines []line, a, b *noteReader) []byt
 	}
 	was, is := *a.noter, *b.noter
 	if notes := b.before(second); bytes.Equal(a.before(first), notes) {
-		return p.appendNotes(dst, " ", notes)
+		return appendNotes(dst, " ", notes)
 	}
 	*a.noter, *b.noter = was, is
 	return dst

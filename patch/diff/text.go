@@ -289,7 +289,7 @@ func (p *Printer) appendUnified(dst []byte, k *KernelDiff) []byte {
 		for n := h[0]; n < h[1]; {
 			if lines[n].op == nil {
 				a.before(lines[n].a)
-				dst = p.appendNotes(dst, " ", b.before(lines[n].b))
+				dst = appendNotes(dst, " ", b.before(lines[n].b))
 				dst = append(k.A.appendLine(append(dst, ' '), int(lines[n].a)), '\n')
 				n++
 				continue
@@ -336,12 +336,12 @@ func place(lines []line, lo, hi int) string {
 
 // appendBlock appends a run of differing lines: first what was, then what is.
 func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line, a, b *noteReader) []byte {
-	dst = p.appendShared(dst, lines, a, b)
+	dst = appendShared(dst, lines, a, b)
 	for _, l := range lines {
 		if l.a < 0 {
 			continue
 		}
-		dst = p.appendNotes(dst, p.paint(MarkGone, "-"), a.before(l.a))
+		dst = appendNotes(dst, p.paint(MarkGone, "-"), a.before(l.a))
 		if p.Paint == nil && l.op.Kind != OpMove {
 			dst = append(k.A.appendLine(append(dst, '-'), int(l.a)), '\n')
 			continue
@@ -362,7 +362,7 @@ func (p *Printer) appendBlock(dst []byte, k *KernelDiff, lines []line, a, b *not
 		if l.b < 0 {
 			continue
 		}
-		dst = p.appendNotes(dst, p.paint(MarkNew, "+"), b.before(l.b))
+		dst = appendNotes(dst, p.paint(MarkNew, "+"), b.before(l.b))
 		if p.Paint == nil && l.op.Kind != OpMove {
 			dst = k.B.appendLine(append(dst, '+'), int(l.b))
 			fields = k.appendFields(fields[:0], *l.op)
